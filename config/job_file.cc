@@ -26,23 +26,33 @@ void CheckName(const std::string& name, std::vector<Mistake>* out) {
   }
 }
 
+// Returns the files of a source that names its records' format.
+absl::string_view NounOf(v1::Source::Kind source) {
+  return source == v1::Source::TAR ? "tar archives" : source == v1::Source::JSONL ? "JSONL files" : "text files";
+}
+
 // Checks that records of the source may have the format. EXAMPLE may be the default.
 void CheckFormat(const v1::Dataset& dataset, const std::string& field, std::vector<Mistake>* out) {
   const v1::Source::Kind source = dataset.source();
   const v1::RecordFormat format = dataset.format();
   if (source == v1::Source::AUTO) return;
-  const bool only_tar = format == v1::SAMPLE && source != v1::Source::TAR;
-  if (only_tar || (format == v1::JSON && source != v1::Source::JSONL)) {
+  const v1::Source::Kind only = format == v1::SAMPLE ? v1::Source::TAR
+                                : format == v1::JSON ? v1::Source::JSONL
+                                : format == v1::LINE ? v1::Source::TEXT
+                                                     : source;
+  if (only != source) {
     out->push_back({0, field + ".source",
                     absl::StrCat(v1::Source::Kind_Name(source), ", but `format` is ", v1::RecordFormat_Name(format),
-                                 ", which only ", only_tar ? "tar archives" : "JSONL files", " have; leave one out")});
+                                 ", which only ", NounOf(only), " have; leave one out")});
   } else if (source == v1::Source::TAR && (format == v1::SEQUENCE_EXAMPLE || format == v1::RAW)) {
     out->push_back({0, field + ".format",
                     absl::StrCat(v1::RecordFormat_Name(format),
                                  ", but `source` is TAR, whose records are samples; leave one out")});
-  } else if (source == v1::Source::JSONL && format == v1::SEQUENCE_EXAMPLE) {
-    out->push_back({0, field + ".format",
-                    "SEQUENCE_EXAMPLE, but `source` is JSONL, whose records are JSON objects; leave one out"});
+  } else if (format == v1::SEQUENCE_EXAMPLE && source != v1::Source::TFRECORD) {
+    out->push_back(
+        {0, field + ".format",
+         absl::StrCat("SEQUENCE_EXAMPLE, but `source` is ", v1::Source::Kind_Name(source), ", whose records are ",
+                      source == v1::Source::JSONL ? "JSON objects" : "lines of text", "; leave one out")});
   }
 }
 

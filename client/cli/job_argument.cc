@@ -22,6 +22,7 @@
 #include "pipeline/augment/contact_sheet.h"
 #include "pipeline/plan/fitting_batch.h"
 #include "pipeline/sources/file_kind.h"
+#include "pipeline/sources/index_job.h"
 #include "pipeline/sources/shard_reader.h"
 
 namespace penstock::cli {
@@ -34,7 +35,8 @@ std::string Stem(std::string name) {
   constexpr size_t kLeastDigits = 4;  // keeps cifar-10
   for (bool cut = true; cut;) {
     cut = false;
-    for (const char* suffix : {".gz", ".zlib", ".tfrecord", ".tfrecords", ".tfrec", ".record", ".jsonl", "-of"}) {
+    for (const char* suffix :
+         {".gz", ".zlib", ".tfrecord", ".tfrecords", ".tfrec", ".record", ".jsonl", ".txt", "-of"}) {
       if (!absl::EndsWith(name, suffix)) continue;
       name.resize(name.size() - std::strlen(suffix));
       cut = true;
@@ -90,9 +92,9 @@ class PassedBy {
 };
 
 // Passes the shard's first records to the writer until it has `records` in total. Skips unreadable ones.
-void AddRecords(const sources::IndexStore& store, const std::string& path, uint64_t records, JobWriter* writer,
-                PassedBy* passed) {
-  const absl::StatusOr<sources::LoadedIndex> loaded = store.LoadOrBuild(path);
+void AddRecords(const sources::IndexStore& store, const std::string& path, const sources::IndexOptions& options,
+                uint64_t records, JobWriter* writer, PassedBy* passed) {
+  const absl::StatusOr<sources::LoadedIndex> loaded = store.LoadOrBuild(path, options);
   if (!loaded.ok()) return passed->Add(loaded.status());
   absl::StatusOr<std::unique_ptr<storage::StoredFile>> file = store.storage()->OpenAndWait(path);
   if (!file.ok()) return passed->Add(file.status());
@@ -101,18 +103,28 @@ void AddRecords(const sources::IndexStore& store, const std::string& path, uint6
   ReadFirstRecords(
       **reader, records - writer->records(),
       [writer](sources::ContainerKind container, std::string_view record) {
-        if (container == sources::ContainerKind::kTar) return writer->AddSample(record);
-        return container == sources::ContainerKind::kJsonl ? writer->AddJson(record) : writer->AddRecord(record);
+        switch (container) {
+          case sources::ContainerKind::kTar:
+            return writer->AddSample(record);
+          case sources::ContainerKind::kJsonl:
+            return writer->AddJson(record);
+          case sources::ContainerKind::kText:
+            return writer->AddLine(record);
+          case sources::ContainerKind::kTfRecord:
+            break;
+        }
+        return writer->AddRecord(record);
       },
       [passed](absl::Status error) { passed->Add(std::move(error)); });
 }
 
 // Counts the records of files that can be indexed, up to the number from which the batch size does not depend on it.
-uint64_t CountRecords(const sources::IndexStore& store, const std::vector<sources::DatasetFile>& files) {
+uint64_t CountRecords(const sources::IndexStore& store, const std::vector<sources::DatasetFile>& files,
+                      const sources::IndexOptions& options) {
   uint64_t records = 0;
   for (const sources::DatasetFile& file : files) {
     if (records >= plan::kManyRecords) break;
-    const absl::StatusOr<sources::LoadedIndex> loaded = store.LoadOrBuild(file.path);
+    const absl::StatusOr<sources::LoadedIndex> loaded = store.LoadOrBuild(file.path, options);
     if (loaded.ok()) records += loaded->index->record_count();
   }
   return records;
@@ -146,11 +158,13 @@ absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argume
   PS_ASSIGN_OR_RETURN(const std::string glob, data.FilesOf(argument));
   PS_ASSIGN_OR_RETURN(const auto files, data.Expand(glob));
   PS_ASSIGN_OR_RETURN(const sources::IndexStore store, data.Indexes());
-  JobWriter writer;
+  PS_ASSIGN_OR_RETURN(const v1::Source::Kind source, data.Source());
+  const sources::IndexOptions options = sources::IndexOptionsOf(v1::Dataset::AUTO, source, 0);
+  JobWriter writer(source);
   PassedBy passed;
   for (const sources::DatasetFile& file : files) {
     if (writer.records() >= records) break;
-    AddRecords(store, file.path, records, &writer, &passed);
+    AddRecords(store, file.path, options, records, &writer, &passed);
   }
   if (writer.records() == 0) {
     if (absl::IsDataLoss(passed.first()) && !sources::IsOtherKindOfFile(passed.first())) {
@@ -171,7 +185,7 @@ absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argume
   MadeJob made;
   made.name = name.empty() ? absl::StrCat(NameOf(glob), recipe == Recipe::kEvaluation ? "-eval" : "") : name;
   made.records = writer.records();
-  made.text = writer.Write(made.name, data.Resolve(glob), CountRecords(store, files), recipe);
+  made.text = writer.Write(made.name, data.Resolve(glob), CountRecords(store, files, options), recipe);
   made.label_range = writer.LabelRange();
   for (std::string& note : passed.Notes()) made.notes.push_back(absl::StrCat("left out: ", note));
   for (std::string& note : writer.Notes()) made.notes.push_back(std::move(note));

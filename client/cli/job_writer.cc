@@ -11,6 +11,7 @@
 #include "pipeline/import/job_text.h"
 #include "pipeline/records/json_record_parser.h"
 #include "pipeline/records/sample_parser.h"
+#include "pipeline/records/text_line_parser.h"
 
 namespace penstock::cli {
 namespace {
@@ -87,6 +88,11 @@ absl::Status JobWriter::AddJson(std::string_view record) {
   format_ = records::RecordFormat::kJson;
   PS_ASSIGN_OR_RETURN(const std::vector<records::FeatureInfo> infos, records::ListJsonValues(record));
   AddFeatures(infos);
+  return absl::OkStatus();
+}
+
+absl::Status JobWriter::AddLine(std::string_view record) {
+  AddFeatures(records::ListTextLine(record));
   return absl::OkStatus();
 }
 
@@ -170,6 +176,7 @@ std::string JobWriter::Write(const std::string& name, const std::string& files, 
       "#\n# Written by `penstock init",
       evaluation ? " --eval" : "", "` from the first ", records_, records_ == 1 ? " record" : " records",
       ".\n\nname: \"", name, "\"\n\ndataset {\n  files: \"", absl::CEscape(files), "\"\n",
+      source_ == v1::Source::AUTO ? "" : absl::StrCat("  source: ", v1::Source::Kind_Name(source_), "\n"),
       format_ == records::RecordFormat::kSequenceExample ? "  format: SEQUENCE_EXAMPLE\n" : "", "}\n\n");
   std::string unused;
   for (const auto& [key, f] : features_) {

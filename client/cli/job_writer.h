@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "client/cli/box_finder.h"
+#include "penstock/v1/job.pb.h"
 #include "pipeline/records/example_parser.h"
 
 namespace penstock::cli {
@@ -35,12 +36,17 @@ enum class Recipe { kTraining, kEvaluation };
 
 class JobWriter {
  public:
+  // `source` is the kind of the files, as the job names it.
+  explicit JobWriter(v1::Source::Kind source = v1::Source::AUTO) : source_(source) {}
+
   // Adds a record. Returns InvalidArgument if it is neither an Example nor a SequenceExample.
   absl::Status AddRecord(std::string_view record);
   // Adds a record of a tar shard. Returns InvalidArgument if it is malformed.
   absl::Status AddSample(std::string_view record);
   // Adds a record of a JSONL file. Returns InvalidArgument if it is no JSON object.
   absl::Status AddJson(std::string_view record);
+  // Adds a record of a text file.
+  absl::Status AddLine(std::string_view record);
   uint64_t records() const { return records_; }
   bool has_features() const { return !features_.empty(); }
 
@@ -70,6 +76,7 @@ class JobWriter {
   Chosen Choose() const;
   void AddFeatures(const std::vector<records::FeatureInfo>& infos);
 
+  const v1::Source::Kind source_;
   uint64_t records_ = 0;
   records::RecordFormat format_ = records::RecordFormat::kExample;
   std::map<std::string, FeatureSummary> features_;

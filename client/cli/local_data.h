@@ -21,7 +21,7 @@ class LocalData {
   explicit LocalData(storage::Storage* storage, std::vector<std::string> roots = {})
       : storage_(storage), roots_(std::move(roots)) {}
 
-  // Adds --data-root, --index-dir, --index-beside.
+  // Adds --data-root, --index-dir, --index-beside, --source.
   void AddFlags(config::Flags* flags);
 
   storage::Storage* storage() const { return storage_; }
@@ -41,6 +41,9 @@ class LocalData {
 
   absl::StatusOr<std::vector<sources::DatasetFile>> Expand(const std::string& glob) const;
 
+  // Returns the kind of the files that --source names, AUTO without the flag. It is for globs; a job file has its own.
+  absl::StatusOr<v1::Source::Kind> Source() const;
+
   // Returns the folder of --index-dir, by default $XDG_CACHE_HOME/penstock or ~/.cache/penstock. Creates it if
   // necessary.
   absl::StatusOr<std::string> IndexDir() const;
@@ -51,7 +54,7 @@ class LocalData {
  private:
   storage::Storage* const storage_;
   std::vector<std::string> roots_;
-  std::string index_dir_;
+  std::string index_dir_, source_;
   bool beside_ = false;
 };
 

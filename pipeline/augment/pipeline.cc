@@ -75,10 +75,10 @@ bool WarpsBilinear(const v1::Op& op) {
 
 uint64_t FingerprintOf(const v1::JobSpec& job) {
   Fingerprint fingerprint;
-  // The container of the data decides between Examples, samples and JSON, and the snapshot's fingerprint covers the
-  // data.
+  // The container of the data decides between all formats but SEQUENCE_EXAMPLE and RAW, and the snapshot's fingerprint
+  // covers the container and the data.
   const v1::RecordFormat named = RecordFormatOf(job);
-  const v1::RecordFormat format = named == v1::SAMPLE || named == v1::JSON ? v1::EXAMPLE : named;
+  const v1::RecordFormat format = named == v1::SEQUENCE_EXAMPLE || named == v1::RAW ? named : v1::EXAMPLE;
   fingerprint.Add(kArithmeticVersion).Add(static_cast<uint64_t>(format));
   for (const v1::Feature& feature : job.features()) fingerprint.Add(Deterministic(feature));
   fingerprint.Add(static_cast<uint64_t>(job.features_size()));

@@ -29,6 +29,20 @@ std::string KeysOf(std::string_view record) {
   return absl::StrCat(" (it has: ", absl::StrJoin(keys, ", "), infos->size() > kShown ? ", ..." : "", ")");
 }
 
+absl::StatusOr<std::string> ExampleOf(sources::ContainerKind container, std::string_view record) {
+  switch (container) {
+    case sources::ContainerKind::kTar:
+      return records::ExampleOfSample(record);
+    case sources::ContainerKind::kJsonl:
+      return records::ExampleOfJson(record);
+    case sources::ContainerKind::kText:
+      return records::ExampleOfLine(record);
+    case sources::ContainerKind::kTfRecord:
+      break;
+  }
+  return std::string(record);
+}
+
 class RecordFilesMaker final : public RecordMaker {
  public:
   RecordFilesMaker(loader::DatasetReader* reader, ItemsAhead* ahead, const std::optional<PrepareOptions>& prepare,
@@ -53,8 +67,7 @@ class RecordFilesMaker final : public RecordMaker {
   absl::Status MakeFrom(std::string_view record, MadeRecord* out) {
     const sources::ContainerKind container = reader_->snapshot().containers()[0];
     if (container != sources::ContainerKind::kTfRecord) {
-      PS_ASSIGN_OR_RETURN(example_, container == sources::ContainerKind::kTar ? records::ExampleOfSample(record)
-                                                                              : records::ExampleOfJson(record));
+      PS_ASSIGN_OR_RETURN(example_, ExampleOf(container, record));
       record = example_;
     }
     if (preparer_) return Rewrite(record, out);

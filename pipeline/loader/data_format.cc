@@ -23,6 +23,8 @@ v1::RecordFormat FormatOf(sources::ContainerKind container) {
       return v1::SAMPLE;
     case sources::ContainerKind::kJsonl:
       return v1::JSON;
+    case sources::ContainerKind::kText:
+      return v1::LINE;
     case sources::ContainerKind::kTfRecord:
       break;
   }
@@ -36,6 +38,8 @@ absl::string_view AdviceOn(sources::ContainerKind container) {
       return "tar archives: leave it out";
     case sources::ContainerKind::kJsonl:
       return "JSONL files: leave it out, or name RAW";
+    case sources::ContainerKind::kText:
+      return "text files: leave it out, or name RAW";
     case sources::ContainerKind::kTfRecord:
       break;
   }

@@ -12,9 +12,9 @@
 
 namespace penstock::loader {
 
-// Returns the job of one data set with dataset.format SAMPLE if its shards are tar archives, and JSON if they are JSONL files and the
-// format is not RAW. Otherwise returns it unchanged. Returns InvalidArgument for a format that the container does not
-// have.
+// Returns the job of one data set with dataset.format SAMPLE if its shards are tar archives, JSON if they are JSONL
+// files, and LINE if they are text files. JSONL and text files may also have the format RAW. Otherwise returns it
+// unchanged. Returns InvalidArgument for a format that the container does not have.
 absl::StatusOr<v1::JobSpec> WithFormatOf(sources::ContainerKind container, const v1::JobSpec& job);
 
 // Returns the job of each data set alone (plan::JobsOfSets), with the format of its container. Returns the errors of
@@ -28,8 +28,8 @@ using SetFeatures = std::vector<std::shared_ptr<const sources::RequestedFeatures
 // Returns the features that the data sets of the job read.
 SetFeatures SetFeaturesOf(const std::vector<sources::ContainerKind>& containers, const v1::JobSpec& job);
 
-// Returns the features that the job of one data set reads, or null if it reads whole records. A job reads whole records if the
-// container does not store features apart, or if the job names no features. Ignores mistakes in the keys.
+// Returns the features that the job of one data set reads, or null if it reads whole records. A job reads whole records
+// if the container does not store features apart, or if the job names no features. Ignores mistakes in the keys.
 std::shared_ptr<const sources::RequestedFeatures> RequestedFeaturesOf(sources::ContainerKind container,
                                                                       const v1::JobSpec& job);
 

@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 #include "pipeline/records/json_line.h"
 #include "pipeline/records/json_path.h"
+#include "pipeline/records/request_check.h"
 
 namespace penstock::records {
 namespace {
@@ -114,13 +115,8 @@ class JsonRecordReader final : public JsonLineHandler {
         std::string_view& bytes = out_[request].bytes[value];
         bytes = {out_[request].own.data() + offset, bytes.size()};
       }
-      const uint32_t element = plan_.requests_[request].element_bytes;
       for (const std::string_view bytes : out_[request].bytes) {
-        if (element <= 1 || bytes.size() % element == 0) continue;
-        return WithFault(Fault::kWrongShape,
-                         absl::InvalidArgumentError(absl::StrCat(
-                             "feature ", Json::Quote(plan_.requests_[request].key), ": a value of ", bytes.size(),
-                             " bytes is no whole number of elements of ", element, " bytes")));
+        PS_RETURN_IF_ERROR(CheckElements(plan_.requests_[request], bytes));
       }
     }
     return absl::OkStatus();
@@ -212,10 +208,7 @@ class JsonRecordReader final : public JsonLineHandler {
     const FeatureRequest& wanted = plan_.requests_[request];
     if (!states_[request].error.ok()) return;
     states_[request].error =
-        WithFault(Fault::kWrongKind,
-                  absl::InvalidArgumentError(absl::StrCat(
-                      "feature ", Json::Quote(wanted.key), " holds ", std::string(found), " at offset ", offset,
-                      " of the line, but the job requests ", std::string(FeatureKindName(wanted.kind)))));
+        WrongValueKind(wanted, absl::StrCat(std::string(found), " at offset ", offset, " of the line"));
   }
 
   bool Spend(size_t request, uint64_t bytes) {
@@ -223,11 +216,7 @@ class JsonRecordReader final : public JsonLineHandler {
       budget_ -= bytes;
       return true;
     }
-    states_[request].error =
-        WithFault(Fault::kOverLimit,
-                  absl::ResourceExhaustedError(absl::StrCat("feature ", Json::Quote(plan_.requests_[request].key),
-                                                            ": the record's values take more than the limit of ",
-                                                            plan_.options_.max_value_bytes, " bytes")));
+    states_[request].error = OverValueLimit(plan_.requests_[request], plan_.options_.max_value_bytes);
     return false;
   }
 
@@ -245,16 +234,9 @@ absl::StatusOr<JsonRecordParser> JsonRecordParser::Create(std::vector<FeatureReq
   JsonRecordParser parser(std::move(requests), options);
   for (size_t request = 0; request < parser.requests_.size(); ++request) {
     const FeatureRequest& wanted = parser.requests_[request];
-    const auto bad = [&](absl::string_view reason) {
-      return absl::InvalidArgumentError(absl::StrCat("feature ", Json::Quote(wanted.key), " ", reason));
-    };
-    if (wanted.kind == FeatureKind::kNone) return bad("has no type");
-    if (wanted.sequence) return bad("is requested as a feature list, which only a tf.train.SequenceExample has");
-    if (wanted.element_bytes != 0 && wanted.kind != FeatureKind::kBytes) {
-      return bad("is decoded from raw bytes, so its type must be BYTES");
-    }
+    PS_RETURN_IF_ERROR(CheckRequest(wanted));
     const auto names = SplitJsonPath(wanted.key);
-    if (!names.ok()) return bad(names.status().message());
+    if (!names.ok()) return BadRequest(wanted, names.status().message());
     size_t node = 0;
     for (const std::string& name : *names) {
       const auto [child, is_new] = parser.nodes_[node].children.try_emplace(name, parser.nodes_.size());

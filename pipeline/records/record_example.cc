@@ -10,6 +10,7 @@
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/json_record_parser.h"
 #include "pipeline/records/sample_parser.h"
+#include "pipeline/records/text_line_parser.h"
 #include "pipeline/sources/tar/sample_name.h"
 
 namespace penstock::records {
@@ -58,5 +59,7 @@ absl::StatusOr<std::string> ExampleOfJson(std::string_view record) {
   }
   return example.Serialize();
 }
+
+std::string ExampleOfLine(std::string_view record) { return ExampleBuilder().Bytes(kLineKey, record).Serialize(); }
 
 }  // namespace penstock::records

@@ -19,6 +19,9 @@ absl::StatusOr<std::string> ExampleOfSample(std::string_view record);
 // becomes a feature with its path as the key. Empty arrays do not. Returns the errors of JsonRecordParser::Parse.
 absl::StatusOr<std::string> ExampleOfJson(std::string_view record);
 
+// Returns a line of text as a serialized tf.train.Example with the feature "line".
+std::string ExampleOfLine(std::string_view record);
+
 }  // namespace penstock::records
 
 #endif  // PENSTOCK_PIPELINE_RECORDS_RECORD_EXAMPLE_H_

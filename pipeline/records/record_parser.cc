@@ -13,6 +13,10 @@ absl::StatusOr<RecordParser> RecordParser::Create(std::vector<FeatureRequest> re
     PS_ASSIGN_OR_RETURN(JsonRecordParser parser, JsonRecordParser::Create(std::move(requests), options));
     return RecordParser(std::move(parser));
   }
+  if (options.format == RecordFormat::kLine) {
+    PS_ASSIGN_OR_RETURN(TextLineParser parser, TextLineParser::Create(std::move(requests)));
+    return RecordParser(std::move(parser));
+  }
   PS_ASSIGN_OR_RETURN(ExampleParser parser, ExampleParser::Create(std::move(requests), options));
   return RecordParser(std::move(parser));
 }

@@ -12,6 +12,7 @@
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/json_record_parser.h"
 #include "pipeline/records/sample_parser.h"
+#include "pipeline/records/text_line_parser.h"
 
 namespace penstock::records {
 
@@ -25,11 +26,12 @@ class RecordParser {
   absl::Status Parse(std::string_view record, ParsedExample* out) const {
     if (const auto* example = std::get_if<ExampleParser>(&parser_)) return example->Parse(record, out);
     if (const auto* json = std::get_if<JsonRecordParser>(&parser_)) return json->Parse(record, out);
+    if (const auto* line = std::get_if<TextLineParser>(&parser_)) return line->Parse(record, out);
     return std::get<SampleParser>(parser_).Parse(record, out);
   }
 
  private:
-  using AnyParser = std::variant<ExampleParser, SampleParser, JsonRecordParser>;
+  using AnyParser = std::variant<ExampleParser, SampleParser, JsonRecordParser, TextLineParser>;
 
   explicit RecordParser(AnyParser parser) : parser_(std::move(parser)) {}
 

@@ -11,6 +11,7 @@
 #include "pipeline/plan/job_dataset.h"
 #include "pipeline/records/json_record_parser.h"
 #include "pipeline/records/sample_parser.h"
+#include "pipeline/records/text_line_parser.h"
 #include "pipeline/sources/index_job.h"
 #include "pipeline/sources/record_walker.h"
 
@@ -54,6 +55,8 @@ records::RecordFormat FormatOf(v1::RecordFormat format) {
       return records::RecordFormat::kSample;
     case v1::JSON:
       return records::RecordFormat::kJson;
+    case v1::LINE:
+      return records::RecordFormat::kLine;
     default:
       return records::RecordFormat::kExample;
   }
@@ -67,6 +70,8 @@ v1::RecordFormat FormatOf(records::RecordFormat format) {
       return v1::SAMPLE;
     case records::RecordFormat::kJson:
       return v1::JSON;
+    case records::RecordFormat::kLine:
+      return v1::LINE;
     case records::RecordFormat::kExample:
       break;
   }
@@ -144,6 +149,9 @@ absl::Status FeatureTypes::AddRecord(const std::string& path, sources::Container
   } else if (container == sources::ContainerKind::kJsonl) {
     format_ = records::RecordFormat::kJson;
     PS_ASSIGN_OR_RETURN(infos, records::ListJsonValues(record));
+  } else if (container == sources::ContainerKind::kText) {
+    format_ = records::RecordFormat::kLine;
+    infos = records::ListTextLine(record);
   } else {
     if (!format_) {
       PS_ASSIGN_OR_RETURN(format_, records::GuessFormat(record));

@@ -117,7 +117,7 @@ absl::StatusOr<size_t> RecordFilter::CountStepByStep(std::string_view record, co
 }
 
 absl::Status RecordFilter::WrongType(std::string_view record, const absl::Status& parsed) const {
-  if (format_ == records::RecordFormat::kSample || format_ == records::RecordFormat::kJson) return parsed;
+  if (format_ != records::RecordFormat::kExample && format_ != records::RecordFormat::kSequenceExample) return parsed;
   PS_ASSIGN_OR_RETURN(const std::vector<records::FeatureInfo> infos, records::ListFeatures(record, format_));
   for (const records::FeatureInfo& info : infos) {
     for (const records::FeatureRequest& request : requests_) {

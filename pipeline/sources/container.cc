@@ -10,11 +10,14 @@ const Container& Container::Of(ContainerKind kind) {
   static const TfRecordContainer tfrecord;
   static const TarContainer tar;
   static const JsonlContainer jsonl;
+  static const TextContainer text;
   switch (kind) {
     case ContainerKind::kTar:
       return tar;
     case ContainerKind::kJsonl:
       return jsonl;
+    case ContainerKind::kText:
+      return text;
     case ContainerKind::kTfRecord:
       break;
   }

@@ -21,6 +21,7 @@ IndexOptions IndexOptionsOf(v1::Dataset::Compression compression, v1::Source::Ki
   if (source == v1::Source::TFRECORD) options.container = ContainerKind::kTfRecord;
   if (source == v1::Source::TAR) options.container = ContainerKind::kTar;
   if (source == v1::Source::JSONL) options.container = ContainerKind::kJsonl;
+  if (source == v1::Source::TEXT) options.container = ContainerKind::kText;
   if (max_record_bytes != 0) options.max_record_bytes = max_record_bytes;
   return options;
 }

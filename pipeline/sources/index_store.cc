@@ -70,7 +70,8 @@ std::string NameOf(const std::string& absolute) {
 bool Satisfies(const ShardIndex& index, const IndexOptions& options) {
   return index.longest_record() <= options.max_record_bytes &&
          (options.compression == Compression::kAuto || options.compression == index.kind().compression) &&
-         (!options.container.has_value() || options.container == index.kind().container);
+         (options.container.has_value() ? options.container == index.kind().container
+                                        : IsDetectable(index.kind().container));
 }
 
 absl::StatusOr<LoadedIndex> BuildWholeIndex(storage::Storage* storage, const std::string& path,

@@ -43,6 +43,8 @@ SourceText SourceTextOf(ContainerKind container) {
       return {"TAR", "a tar header"};
     case ContainerKind::kJsonl:
       return {"JSONL", "text"};
+    case ContainerKind::kText:
+      return {"TEXT", "text"};
     case ContainerKind::kTfRecord:
       break;
   }

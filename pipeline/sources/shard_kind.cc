@@ -30,6 +30,7 @@ bool LooksLikeZlib(const unsigned char* bytes) {
 struct FirstBytes {
   char bytes[kTarBlockBytes] = {};
   size_t count = 0;
+  bool is_damaged = false;  // the stream is, after them
 
   bool IsRecord() const { return count >= kRecordHeaderBytes && HeaderCrcIsRight(bytes); }
   // Returns the container that the bytes prove. The header of a record has a checksum of 32 bits, a tar header one
@@ -37,6 +38,10 @@ struct FirstBytes {
   std::optional<ContainerKind> Container(std::optional<ContainerKind> expected) const {
     if (IsRecord()) return ContainerKind::kTfRecord;
     if (IsTar(expected == ContainerKind::kTar)) return ContainerKind::kTar;
+    if (expected == ContainerKind::kText) {
+      const bool has_zero = std::find(bytes, bytes + count, '\0') != bytes + count;
+      return has_zero ? std::nullopt : std::optional(ContainerKind::kText);
+    }
     if (BeginsWithJsonLine({bytes, count})) return ContainerKind::kJsonl;
     if (expected == ContainerKind::kJsonl && std::all_of(bytes, bytes + count, IsTextByte))
       return ContainerKind::kJsonl;
@@ -67,6 +72,7 @@ absl::StatusOr<std::optional<FirstBytes>> InflateFirst(const RandomAccessFile& f
   const absl::Status& status = stream.ok() ? got.status() : stream.status();
   if (!status.ok() && !absl::IsDataLoss(status)) return status;
   if (!status.ok() && first.count == 0) return std::optional<FirstBytes>();
+  first.is_damaged = !status.ok();
   return std::optional<FirstBytes>(first);
 }
 
@@ -76,6 +82,7 @@ uint32_t FrameBytesOf(ContainerKind container) {
   switch (container) {
     case ContainerKind::kTar:
     case ContainerKind::kJsonl:
+    case ContainerKind::kText:
       return 0;
     case ContainerKind::kTfRecord:
       break;
@@ -84,6 +91,8 @@ uint32_t FrameBytesOf(ContainerKind container) {
 }
 
 bool HasChecksums(ContainerKind container) { return container == ContainerKind::kTfRecord; }
+
+bool IsDetectable(ContainerKind container) { return container != ContainerKind::kText; }
 
 absl::StatusOr<ShardKind> DetectShardKind(const RandomAccessFile& file, Compression compression,
                                           std::optional<ContainerKind> expected) {
@@ -99,7 +108,8 @@ absl::StatusOr<ShardKind> DetectShardKind(const RandomAccessFile& file, Compress
     PS_ASSIGN_OR_RETURN(const std::optional<FirstBytes> inflated, InflateFirst(file, tried));
     const std::optional<ContainerKind> container =
         inflated.has_value() ? inflated->Container(expected) : std::optional<ContainerKind>();
-    if (!try_zlib || container.has_value() || (inflated.has_value() && inflated->count == 0)) {
+    const bool is_proved = container.has_value() && (IsDetectable(*container) || !inflated->is_damaged);
+    if (!try_zlib || is_proved || (inflated.has_value() && inflated->count == 0)) {
       return ShardKind{tried, container.value_or(ContainerKind::kTfRecord)};
     }
   }

@@ -87,6 +87,7 @@ absl::StatusOr<VerifyReport> VerifyShard(const RandomAccessFile& file, const Ver
   PS_ASSIGN_OR_RETURN(const FileInfo info, file.Info());
   report.file_size = info.size;
   PS_ASSIGN_OR_RETURN(auto walker, RecordWalker::Start(&file, {.compression = options.compression,
+                                                               .container = options.container,
                                                                .max_record_bytes = options.max_record_bytes,
                                                                .check_data = true,
                                                                .progress = options.progress}));

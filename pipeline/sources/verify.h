@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,6 +64,7 @@ struct VerifyReport {
 
 struct VerifyOptions {
   Compression compression = Compression::kAuto;
+  std::optional<ContainerKind> container = std::nullopt;  // nullopt: the content decides
   uint64_t max_record_bytes = kDefaultMaxRecordBytes;
   // See IndexOptions::progress.
   std::function<void(uint64_t bytes)> progress = {};
@@ -70,7 +72,8 @@ struct VerifyOptions {
 
 // Verifies every CRC of every TFRecord, or the headers of a tar archive, which has no checksums of its data. Damage is
 // in the report. Errors:
-//   InvalidArgument  options.max_record_bytes is above kLargestMaxRecordBytes
+//   InvalidArgument  options.max_record_bytes is above kLargestMaxRecordBytes, or the file has another container than
+//                    options.container
 //   others           the file cannot be read
 absl::StatusOr<VerifyReport> VerifyShard(const RandomAccessFile& file, const VerifyOptions& options = {});
 

@@ -128,7 +128,8 @@ TEST(JobFile, SourceAndFormatOfADataSetMustMatch) {
   };
   for (const char* good :
        {"source: AUTO", "source: TAR", "source: TFRECORD", "source: TAR format: SAMPLE", "source: TFRECORD format: RAW",
-        "source: JSONL", "source: JSONL format: JSON", "source: JSONL format: RAW"}) {
+        "source: JSONL", "source: JSONL format: JSON", "source: JSONL format: RAW", "source: TEXT",
+        "source: TEXT format: LINE", "source: TEXT format: RAW"}) {
     EXPECT_THAT(lines(good), IsEmpty()) << good;
   }
   EXPECT_THAT(
@@ -146,6 +147,13 @@ TEST(JobFile, SourceAndFormatOfADataSetMustMatch) {
   EXPECT_THAT(
       lines("source: JSONL format: SEQUENCE_EXAMPLE"),
       ElementsAre("2 dataset[0].format: SEQUENCE_EXAMPLE, but `source` is JSONL, whose records are JSON objects; "
+                  "leave one out"));
+  EXPECT_THAT(
+      lines("source: JSONL format: LINE"),
+      ElementsAre("2 dataset[0].source: JSONL, but `format` is LINE, which only text files have; leave one out"));
+  EXPECT_THAT(
+      lines("source: TEXT format: SEQUENCE_EXAMPLE"),
+      ElementsAre("2 dataset[0].format: SEQUENCE_EXAMPLE, but `source` is TEXT, whose records are lines of text; "
                   "leave one out"));
   EXPECT_THAT(lines("source: ZIP"), ElementsAre(HasSubstr("ZIP")));
 }

@@ -68,16 +68,20 @@ def test_the_blend_of_the_page_is_read(place):
 
 def test_the_page_on_text_formats_runs(place):
     page = Page("text-formats.md")
-    prepare, select = page.of("sh")
-    place.type(prepare)
-    (job,) = page.of("textproto")
-    written = (place.folder / "lines.textproto").read_text()
-    for key in re.findall(r'key: "[^"]*"', job):
-        assert key in written
-    (text,) = page.of("python")
-    assert "a cat" in place.run(text)
-    (place.folder / "lines.textproto").write_text(job)
-    assert "a cat" in place.run(text)
+    prepare, select, prepare_text = page.of("sh")
+    lines, words = page.of("textproto")
+    (program,) = page.of("python")
+    for commands, name, job in ((prepare, "lines", lines), (prepare_text, "words", words)):
+        place.type(commands)
+        path = place.folder / f"{name}.textproto"
+        for key in re.findall(r'key: "[^"]*"', job):
+            assert key in path.read_text()
+    assert "a cat" in place.run(program)
+    (place.folder / "lines.textproto").write_text(lines)
+    assert "a cat" in place.run(program)
+    (place.folder / "lines.textproto").write_text(words)
+    print_lines = 'print([batch["line"] for batch in penstock.Loader("lines.textproto", data_root=".")])'
+    assert "ein Hund" in place.run(f"import penstock\n{print_lines}")
     assert "1 of 2 records in 1 file match" in place.run_shell(select)
 
 

@@ -269,6 +269,8 @@ class Import final : public Command {
     PS_RETURN_IF_ERROR(output_.Check(false));
     v1::JobSpec job;
     v1::Dataset& all = *job.add_dataset();
+    PS_ASSIGN_OR_RETURN(const v1::Source::Kind kind, data_.Source());
+    all.set_source(kind);
     for (const std::string& glob : globs) all.add_files(data_.Resolve(glob));
     PS_ASSIGN_OR_RETURN(const auto roots, data_.Roots());
     PS_ASSIGN_OR_RETURN(const sources::IndexStore indexes, data_.Indexes());

@@ -9,6 +9,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/local_data.h"
 #include "client/cli/output.h"
+#include "pipeline/sources/index_job.h"
 
 namespace penstock::cli {
 namespace {
@@ -39,7 +40,8 @@ class Index final : public Command {
     PS_ASSIGN_OR_RETURN(const sources::IndexStore store, data_.Indexes());
     std::vector<std::string> paths;
     for (const sources::DatasetFile& file : files) paths.push_back(file.path);
-    sources::IndexOptions options;
+    PS_ASSIGN_OR_RETURN(const v1::Source::Kind source, data_.Source());
+    sources::IndexOptions options = sources::IndexOptionsOf(v1::Dataset::AUTO, source, 0);
     options.verify_data = verify_;
     ProgressBar bar("indexing");
     const Nanos start = Clock::Real()->Now();

@@ -113,6 +113,8 @@ class Select final : public Command {
       }
     } else {
       v1::Dataset* const dataset = job.add_dataset();
+      PS_ASSIGN_OR_RETURN(const v1::Source::Kind source, data_.Source());
+      dataset->set_source(source);
       for (const std::string& argument : arguments) {
         PS_ASSIGN_OR_RETURN(*dataset->add_files(), data_.FilesOf(argument));
       }

@@ -344,8 +344,8 @@ class Dataset(Message):
     files: List[str]
     compression: Literal["AUTO", "NONE", "GZIP", "ZLIB"]
     weight: float
-    format: Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE", "JSON"]
-    source: Literal["AUTO", "TFRECORD", "TAR", "JSONL"]
+    format: Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE", "JSON", "LINE"]
+    source: Literal["AUTO", "TFRECORD", "TAR", "JSONL", "TEXT"]
     select: List[Select]
     name: str
     features: List[Feature]
@@ -357,8 +357,8 @@ class Dataset(Message):
         files: Optional[Union[Union[str, "os.PathLike[str]"], Sequence[Union[str, "os.PathLike[str]"]]]] = ...,
         compression: Optional[Literal["AUTO", "NONE", "GZIP", "ZLIB"]] = ...,
         weight: Optional[float] = ...,
-        format: Optional[Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE", "JSON"]] = ...,
-        source: Optional[Literal["AUTO", "TFRECORD", "TAR", "JSONL"]] = ...,
+        format: Optional[Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE", "JSON", "LINE"]] = ...,
+        source: Optional[Literal["AUTO", "TFRECORD", "TAR", "JSONL", "TEXT"]] = ...,
         select: Optional[Union[Union[Select, Mapping[str, Any]], Sequence[Union[Select, Mapping[str, Any]]]]] = ...,
         name: Optional[str] = ...,
         features: Optional[Union[Union[Feature, Mapping[str, Any]], Sequence[Union[Feature, Mapping[str, Any]]]]] = ...,

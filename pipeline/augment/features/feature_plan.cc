@@ -141,6 +141,8 @@ records::RecordFormat ParserFormatOf(const v1::JobSpec& job) {
       return records::RecordFormat::kSample;
     case v1::JSON:
       return records::RecordFormat::kJson;
+    case v1::LINE:
+      return records::RecordFormat::kLine;
     default:
       return records::RecordFormat::kExample;
   }

@@ -13,6 +13,7 @@
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/json_record_parser.h"
 #include "pipeline/records/sample_parser.h"
+#include "pipeline/records/text_line_parser.h"
 
 namespace penstock::augment {
 namespace {
@@ -36,7 +37,8 @@ std::string Listed(const std::vector<std::string>& keys) {
 KeyCheck::KeyCheck(const v1::JobSpec& job)
     : sequence_examples_(RecordFormatOf(job) == v1::SEQUENCE_EXAMPLE),
       samples_(RecordFormatOf(job) == v1::SAMPLE),
-      json_(RecordFormatOf(job) == v1::JSON) {
+      json_(RecordFormatOf(job) == v1::JSON),
+      lines_of_text_(RecordFormatOf(job) == v1::LINE) {
   if (RecordFormatOf(job) == v1::RAW) return;
   for (int i = 0; i < job.features_size(); ++i) {
     const v1::Feature& feature = job.features(i);
@@ -65,8 +67,9 @@ void KeyCheck::AddSample(std::string_view record) {
   });
 }
 
-void KeyCheck::AddJson(std::string_view record) {
-  const absl::StatusOr<std::vector<records::FeatureInfo>> values = records::ListJsonValues(record);
+void KeyCheck::AddValues(std::string_view record) {
+  const absl::StatusOr<std::vector<records::FeatureInfo>> values =
+      json_ ? records::ListJsonValues(record) : records::ListTextLine(record);
   if (!values.ok()) return;
   ++records_;
   for (const records::FeatureInfo& value : *values) context_.insert(value.key);
@@ -75,7 +78,7 @@ void KeyCheck::AddJson(std::string_view record) {
 
 void KeyCheck::Add(std::string_view record) {
   if (samples_) return AddSample(record);
-  if (json_) return AddJson(record);
+  if (json_ || lines_of_text_) return AddValues(record);
   // An Example is a SequenceExample without lists, so this parser accepts both.
   absl::StatusOr<std::vector<records::FeatureInfo>> features =
       records::ListFeatures(record, records::RecordFormat::kSequenceExample);

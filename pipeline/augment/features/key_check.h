@@ -38,9 +38,9 @@ class KeyCheck {
   };
   std::string Mistake(const Wanted& wanted, const std::string& where) const;
   void AddSample(std::string_view record);
-  void AddJson(std::string_view record);
+  void AddValues(std::string_view record);
 
-  const bool sequence_examples_, samples_, json_;
+  const bool sequence_examples_, samples_, json_, lines_of_text_;
   std::vector<Wanted> wanted_;  // keys not found yet
   uint64_t records_ = 0;
   std::set<std::string> context_, lists_;  // keys found

@@ -20,7 +20,8 @@ constexpr size_t kChunkBytes = 64 << 10;
 
 class LineWalker final : public RecordWalker {
  public:
-  LineWalker(Input input, ContainerKind container) : RecordWalker(std::move(input)) {
+  LineWalker(Input input, ContainerKind container)
+      : RecordWalker(std::move(input)), skips_blank_(container == ContainerKind::kJsonl) {
     identity_bytes_[0] = static_cast<char>(container);
     identity_ = {identity_bytes_, sizeof(identity_bytes_)};
     members_.resize(1);
@@ -43,7 +44,7 @@ class LineWalker final : public RecordWalker {
         ReportProgress(true);
         return Step::kEnd;
       }
-    } while (is_blank_);
+    } while (is_blank_ && skips_blank_);
     StoreLittleEndian<uint64_t>(data_bytes_, identity_bytes_ + 1);
     StoreLittleEndian<uint32_t>(data_crc_, identity_bytes_ + 1 + sizeof(uint64_t));
     next_record_ = record_ + 1;
@@ -111,6 +112,7 @@ class LineWalker final : public RecordWalker {
     return absl::OkStatus();
   }
 
+  const bool skips_blank_;
   std::string chunk_;
   size_t begin_ = 0, end_ = 0;  // the unread part of chunk_
   uint64_t position_ = 0;       // of that part in the stream
@@ -143,6 +145,15 @@ std::unique_ptr<RecordWalker> JsonlContainer::Walk(RecordWalker::Input input) co
 
 absl::StatusOr<std::string_view> JsonlContainer::DataOf(const ShardIndex& index, uint64_t k,
                                                         const RequestedFeatures* features, const char* stored) const {
+  return CheckedLine(index, k, stored);
+}
+
+std::unique_ptr<RecordWalker> TextContainer::Walk(RecordWalker::Input input) const {
+  return std::make_unique<LineWalker>(std::move(input), ContainerKind::kText);
+}
+
+absl::StatusOr<std::string_view> TextContainer::DataOf(const ShardIndex& index, uint64_t k,
+                                                       const RequestedFeatures* features, const char* stored) const {
   return CheckedLine(index, k, stored);
 }
 

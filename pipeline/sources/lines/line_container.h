@@ -2,6 +2,7 @@
 // end. A UTF-8 byte order mark at the start of the file belongs to no record.
 //
 //   JSONL   a record is a line; a line of spaces, tabs and "\r" belongs to no record
+//   text    each line is a record, also an empty one
 //
 // The stored bytes of a record are those of the line with its end. Its data are the line without its end.
 #ifndef PENSTOCK_PIPELINE_SOURCES_LINES_LINE_CONTAINER_H_
@@ -24,6 +25,15 @@ class JsonlContainer final : public Container {
  public:
   std::string_view FileNoun() const override { return "a JSONL file"; }
   std::string_view RecordNoun() const override { return "record"; }
+  std::unique_ptr<RecordWalker> Walk(RecordWalker::Input input) const override;
+  absl::StatusOr<std::string_view> DataOf(const ShardIndex& index, uint64_t k, const RequestedFeatures* features,
+                                          const char* stored) const override;
+};
+
+class TextContainer final : public Container {
+ public:
+  std::string_view FileNoun() const override { return "a text file"; }
+  std::string_view RecordNoun() const override { return "line"; }
   std::unique_ptr<RecordWalker> Walk(RecordWalker::Input input) const override;
   absl::StatusOr<std::string_view> DataOf(const ShardIndex& index, uint64_t k, const RequestedFeatures* features,
                                           const char* stored) const override;

@@ -62,10 +62,9 @@ TEST(ExpectedContainer, AShardOfAnotherContainerIsRejectedByName) {
 }
 
 TEST(ExpectedContainer, EachPairOfAFileAndAnotherSourceIsNamed) {
-  const std::string wrong[][3] = {{TarOf(3), "a tar archive", "JSONL"},
-                                  {TfRecords(), "a TFRecord file", "JSONL"},
-                                  {kJsonLines, "a JSONL file", "TFRECORD"},
-                                  {kJsonLines, "a JSONL file", "TAR"}};
+  const std::string wrong[][3] = {{TarOf(3), "a tar archive", "JSONL"},     {TfRecords(), "a TFRecord file", "JSONL"},
+                                  {kJsonLines, "a JSONL file", "TFRECORD"}, {kJsonLines, "a JSONL file", "TAR"},
+                                  {TarOf(3), "a tar archive", "TEXT"},      {TfRecords(), "a TFRecord file", "TEXT"}};
   for (const auto& [bytes, noun, name] : wrong) {
     v1::Source::Kind source = v1::Source::AUTO;
     ASSERT_TRUE(v1::Source::Kind_Parse(name, &source));
@@ -85,6 +84,22 @@ TEST(ExpectedContainer, TextOfAnyKindIsJsonlIfTheJobNamesIt) {
   EXPECT_THAT(std::string(IndexAs(std::string(100, '\1'), v1::Source::JSONL).status().message()),
               HasSubstr("dataset.source is JSONL, but the file does not begin with text"));
   EXPECT_TRUE(IsOtherKindOfFile(IndexAs("\x89PNG\r\n\x1A\n" + std::string(600, 'p'), v1::Source::JSONL).status()));
+}
+
+TEST(ExpectedContainer, AnyBytesWithoutAZeroAreTextIfTheJobNamesIt) {
+  for (const std::string& bytes :
+       {std::string(), std::string("\n"), std::string(kJsonLines), std::string(600, '\1'), std::string("x^2 + y^2\n"),
+        std::string("\xFF\xFE\n"), std::string(512, 'x') + std::string(9, '\0')}) {
+    for (const std::string& stored : {bytes, GzippedBytes(bytes)}) {
+      const auto index = IndexAs(stored, v1::Source::TEXT);
+      ASSERT_TRUE(index.ok()) << index.status();
+      EXPECT_EQ(index->kind().container, ContainerKind::kText);
+      EXPECT_EQ(index->content_hash, IndexAs(bytes, v1::Source::TEXT)->content_hash);
+    }
+  }
+  EXPECT_THAT(std::string(IndexAs(std::string(1, '\0'), v1::Source::TEXT).status().message()),
+              HasSubstr("dataset.source is TEXT, but the file does not begin with text"));
+  EXPECT_TRUE(IsOtherKindOfFile(IndexAs("\x89PNG\r\n\x1A\n" + std::string(600, '\0'), v1::Source::TEXT).status()));
 }
 
 TEST(ExpectedContainer, AFileThatIsNoShardGivesTheErrorOfAutomaticDetection) {

@@ -87,6 +87,34 @@ TEST(LineContainer, LinesOfWhiteSpaceAreNoRecords) {
   }
 }
 
+TEST(LineContainer, EachLineOfATextFileIsARecord) {
+  const IndexOptions as_text = {.container = ContainerKind::kText, .restart_spacing = 4096};
+  const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
+      {"", {}},
+      {"\n", {""}},
+      {kMark, {}},
+      {"a", {"a"}},
+      {"a\n", {"a"}},
+      {"a\r\n\r\n\nb\r", {"a", "", "", "b\r"}},
+      {"\r\r\n\v\f\x85\n", {"\r", "\v\f\x85"}},
+      {kMark + std::string("{}\n \t\n"), {"{}", " \t"}},
+  };
+  for (const auto& [text, expected] : cases) {
+    for (const std::string& bytes : {text, GzippedBytes(text)}) {
+      const ShardIndex index = IndexOfLines(bytes, as_text);
+      EXPECT_EQ(index.kind().container, ContainerKind::kText);
+      EXPECT_EQ(ShardIndex::Parse(index.Serialize()).value(), index);
+      ASSERT_EQ(index.record_count(), expected.size()) << text;
+      const auto reader = OpenLines(bytes, index);
+      for (uint64_t k = expected.size(); k-- > 0;) {
+        std::string record;
+        ASSERT_TRUE(reader->ReadRecord(k, &record).ok());
+        EXPECT_EQ(record, expected[k]);
+      }
+    }
+  }
+}
+
 TEST(LineContainer, ALineEndCountsAcrossTheBordersOfTheBuffer) {
   constexpr size_t kBuffer = 64 << 10;
   for (size_t length = kBuffer - 4; length <= kBuffer + 2; ++length) {
