@@ -51,8 +51,9 @@ void CheckChanges(const v1::JobSpec& job, std::vector<Mistake>* out) {
     if (change.at_rows() >= kMaxRows || change.over_rows() >= kMaxRows) {
       out->push_back({0, field, "`at_rows` and `over_rows` are below 2^62"});
     } else if (change.at_rows() < end) {
-      out->push_back({0, field + ".at_rows",
-                      absl::StrCat(change.at_rows(), "; it must be at least ", end, ", where the change before it ends")});
+      out->push_back(
+          {0, field + ".at_rows",
+           absl::StrCat(change.at_rows(), "; it must be at least ", end, ", where the change before it ends")});
     }
     end = std::min(change.at_rows(), kMaxRows) + std::min(change.over_rows(), kMaxRows);
     if (change.weights().empty()) {
@@ -89,8 +90,9 @@ void CheckEpoch(const v1::JobSpec& job, std::vector<Mistake>* out) {
   CheckChanges(job, out);
   const uint32_t batch = job.batch().size();
   if (blend.batches() == v1::Blend::EXACT && batch > 0 && blend.epoch_rows() % batch != 0) {
-    out->push_back({0, "blend.epoch_rows",
-                    absl::StrCat(blend.epoch_rows(), "; with batches: EXACT it must be a multiple of batch.size, ", batch)});
+    out->push_back(
+        {0, "blend.epoch_rows",
+         absl::StrCat(blend.epoch_rows(), "; with batches: EXACT it must be a multiple of batch.size, ", batch)});
   }
 }
 
@@ -130,8 +132,7 @@ void CheckBlend(const v1::JobSpec& job, std::vector<Mistake>* out) {
          "one data set are several globs in its `files`"});
     return;
   }
-  if (!job.has_blend() && job.dataset_size() == 1 &&
-      (job.dataset(0).weight() != 0 || job.dataset(0).repeats() != 0)) {
+  if (!job.has_blend() && job.dataset_size() == 1 && (job.dataset(0).weight() != 0 || job.dataset(0).repeats() != 0)) {
     out->push_back({0, job.dataset(0).weight() != 0 ? "dataset[0].weight" : "dataset[0].repeats",
                     "it is the share of a data set in a blend; leave it out, or add blend { }"});
   }

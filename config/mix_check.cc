@@ -73,7 +73,8 @@ void CheckMix(const v1::JobSpec& job, std::vector<Mistake>* out) {
                                  " cuts; it must be a multiple of the group (and of group times world size)")});
   }
   CheckOpNames(job.ops(), "", out);
-  for (int i = 0; i < job.dataset_size(); ++i) CheckOpNames(job.dataset(i).ops(), absl::StrCat("dataset[", i, "]."), out);
+  for (int i = 0; i < job.dataset_size(); ++i)
+    CheckOpNames(job.dataset(i).ops(), absl::StrCat("dataset[", i, "]."), out);
   CheckColumn(job, mix.image().empty() ? "mix" : "mix.image", mix.image(), "image", out);
   CheckColumn(job, mix.label().empty() ? "mix" : "mix.label", mix.label(), "label", out);
 }

@@ -93,7 +93,6 @@ bool IsAnnotated(const v1::JobSpec& job, const v1::Feature& feature, const std::
          std::find(boxes.companions().begin(), boxes.companions().end(), column) != boxes.companions().end();
 }
 
-
 // Returns the warnings of a job of one data set.
 std::vector<std::string> WarningsOfOne(const v1::JobSpec& job) {
   std::vector<std::string> boxes;  // names of the suspicious features

@@ -54,8 +54,8 @@ class SetPipelines {
   uint64_t fingerprint_ = 0;
 };
 
-// Returns what `check` returns for the job, or for the job of each data set alone if one has features or ops of its own:
-// entries "PATH: MESSAGE", each once. Their paths are those of the whole job.
+// Returns what `check` returns for the job, or for the job of each data set alone if one has features or ops of its
+// own: entries "PATH: MESSAGE", each once. Their paths are those of the whole job.
 std::vector<std::string> OfEachSet(const v1::JobSpec& job,
                                    absl::FunctionRef<std::vector<std::string>(const v1::JobSpec&)> check);
 

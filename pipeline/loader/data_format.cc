@@ -71,7 +71,8 @@ absl::StatusOr<std::vector<v1::JobSpec>> JobsWithFormats(const std::vector<sourc
   std::vector<v1::JobSpec> jobs = plan::JobsOfSets(job);
   for (size_t set = 0; set < jobs.size(); ++set) {
     absl::StatusOr<v1::JobSpec> formatted = WithFormatOf(containers.at(set), jobs[set]);
-    if (!formatted.ok() && jobs.size() > 1) return AtPlace(job.dataset(static_cast<int>(set)).name(), formatted.status());
+    if (!formatted.ok() && jobs.size() > 1)
+      return AtPlace(job.dataset(static_cast<int>(set)).name(), formatted.status());
     PS_ASSIGN_OR_RETURN(jobs[set], std::move(formatted));
   }
   return jobs;

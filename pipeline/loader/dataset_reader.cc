@@ -70,9 +70,9 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
       if (absl::IsDataLoss(bytes.status())) {
         const absl::StatusOr<std::shared_ptr<const sources::ShardReader>> reader = shards_->Reader(ref.shard);
         if (!reader.ok()) return reader.status();
-        bytes = Settled(
-            ref, **reader,
-            ReadPastCaches(ref, **reader, bytes.status(), buffer.Get((*reader)->StoredBytes(ref.record, FeaturesOf(ref.shard)))));
+        bytes = Settled(ref, **reader,
+                        ReadPastCaches(ref, **reader, bytes.status(),
+                                       buffer.Get((*reader)->StoredBytes(ref.record, FeaturesOf(ref.shard)))));
       }
       if (bytes.ok()) {
         out->assign(*bytes);

@@ -70,7 +70,7 @@ class DatasetReader {
     // SlowWorkThreads().
     Executor* executor = nullptr;
     SetFeatures features = {};  // the features that records have
-    bool selects = false;  // whether the snapshot has only selected records (ShardIndex::is_selected)
+    bool selects = false;       // whether the snapshot has only selected records (ShardIndex::is_selected)
     std::shared_ptr<storage::FileErrors> file_errors = nullptr;  // receives the files that fail
     DamagedCopies::Log log_damage = nullptr;                     // gets a line for each file with damaged records
   };
@@ -111,8 +111,8 @@ class DatasetReader {
   //   Unavailable         an I/O error of this machine
   //   Aborted             the file changed during each try
   virtual absl::Status ReadRecord(uint64_t record, std::string* out) = 0;
-  // Does the same for the whole record, even if features() are set. In that case, it reads damaged bytes only once more,
-  // and DamageOf() does not return the DataLoss.
+  // Does the same for the whole record, even if features() are set. In that case, it reads damaged bytes only once
+  // more, and DamageOf() does not return the DataLoss.
   virtual absl::Status ReadWholeRecord(uint64_t record, std::string* out) { return ReadRecord(record, out); }
   // Does the same without a copy and without a retry. Returns the record's bytes in `buffer`, valid until its next use.
   //   Aborted, Unavailable  retry when the record is ready. Aborted: the file changed and must be indexed again

@@ -79,8 +79,8 @@ class JobActivity {
   // Add and remove a reader. `end_epoch`: see LoaderSessionOptions.
   void OpensReader(uint64_t end_epoch) { repeated_reads_.Opens(end_epoch, epochs_); }
   void ClosesReader(uint64_t end_epoch) { repeated_reads_.Closes(end_epoch); }
-  // Adds a row of data set `set` whose stages were measured. `pipelines` are those of the job. `own` is as in StageTimes;
-  // it includes `reading` under StageTimes::kOther.
+  // Adds a row of data set `set` whose stages were measured. `pipelines` are those of the job. `own` is as in
+  // StageTimes; it includes `reading` under StageTimes::kOther.
   void AddStages(const augment::SetPipelines& pipelines, uint32_t set, const std::vector<Nanos>& own, Nanos reading);
   // Adds a row that was made. Returns the time that caches saved.
   RowCosts::Saved AddCost(const RowCost& row) { return costs_.Add(row); }

@@ -21,9 +21,7 @@ constexpr size_t kFreeRows = 64;
 constexpr uint64_t kListedRow = sizeof(RowTask) + 112;
 
 // Returns the bytes of a finished row in addition to its content: the result, its entry in a sink, its lease.
-uint64_t OverheadOf(const LoadJob& job) {
-  return sizeof(RowResult) + 160 + 40 * job.schema().columns.size();
-}
+uint64_t OverheadOf(const LoadJob& job) { return sizeof(RowResult) + 160 + 40 * job.schema().columns.size(); }
 
 // Returns the mean size of the job's records, rounded up. Estimates use it until a row was made.
 uint64_t MeanRecordBytes(const LoadJob& job) {

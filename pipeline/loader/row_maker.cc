@@ -445,9 +445,8 @@ bool RowMaker::Plan(const LoadJob& job, int sharers, MakerContext* context, RowT
   // Whether other sessions read the row may change while it waits, and so may the size of the cache.
   const bool same = job.PipelineOf(progress.record).IsDeterministic();
   progress.keyed = options_.rows->limit() > 0 && (same || sharers > 0);
-  progress.row_key = same
-                         ? cache::RowKey{job.decoded_space(), 0, progress.record}
-                         : cache::RowKey{job.shared_space(), task->request.epoch, task->request.position};
+  progress.row_key = same ? cache::RowKey{job.decoded_space(), 0, progress.record}
+                          : cache::RowKey{job.shared_space(), task->request.epoch, task->request.position};
   return true;
 }
 

@@ -69,8 +69,7 @@ std::vector<uint16_t> Arrange(std::span<const uint64_t> counts, uint64_t block) 
 
 }  // namespace
 
-absl::StatusOr<Blend> Blend::Create(std::span<const double> weights, std::optional<uint64_t> seed,
-                                    uint64_t batch) {
+absl::StatusOr<Blend> Blend::Create(std::span<const double> weights, std::optional<uint64_t> seed, uint64_t batch) {
   if (weights.empty() || weights.size() > kMaxSets) {
     return absl::InvalidArgumentError(
         absl::StrCat("a blend of ", weights.size(), " data sets; it may have 1 to ", kMaxSets));
@@ -91,9 +90,9 @@ absl::StatusOr<Blend> Blend::Create(std::span<const double> weights, std::option
   if (const auto none = std::find(counts.begin(), counts.end(), 0); none != counts.end()) {
     const double share = weights[none - counts.begin()] / total;
     if (batch > 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("blend.batches: EXACT, and batch.size is ", batch, ", but dataset[", none - counts.begin(),
-                       "] has a share of ", share, "; a batch needs about ", std::ceil(1 / share), " rows"));
+      return absl::InvalidArgumentError(absl::StrCat("blend.batches: EXACT, and batch.size is ", batch,
+                                                     ", but dataset[", none - counts.begin(), "] has a share of ",
+                                                     share, "; a batch needs about ", std::ceil(1 / share), " rows"));
     }
     return absl::InvalidArgumentError(absl::StrCat("dataset[", none - counts.begin(), "].weight: a share of ",
                                                    weights[none - counts.begin()] / total,

@@ -39,8 +39,8 @@ class Blend {
   };
 
   // Creates the blend of weights.size() data sets. Without `seed`, runs are not shuffled. With `batch`, at most
-  // kLargestBlock, a block has that many rows. Returns InvalidArgument, with the number of the set, if a weight is not a
-  // positive number or a share is smaller than a row of the largest possible block, and also if there are no sets, or
+  // kLargestBlock, a block has that many rows. Returns InvalidArgument, with the number of the set, if a weight is not
+  // a positive number or a share is smaller than a row of the largest possible block, and also if there are no sets, or
   // more than kMaxSets.
   static absl::StatusOr<Blend> Create(std::span<const double> weights, std::optional<uint64_t> seed,
                                       uint64_t batch = 0);

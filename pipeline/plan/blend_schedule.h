@@ -22,8 +22,8 @@ struct WeightChange {
   bool operator==(const WeightChange&) const = default;
 };
 
-// Immutable, thread-safe. Takes the memory of a Blend for each part. The same inputs give the same rows in every release
-// with plan version 2.
+// Immutable, thread-safe. Takes the memory of a Blend for each part. The same inputs give the same rows in every
+// release with plan version 2.
 class BlendSchedule {
  public:
   static constexpr uint64_t kMaxChanges = 16;

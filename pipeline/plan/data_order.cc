@@ -121,9 +121,9 @@ std::vector<SetProgress> DataOrder::ProgressAt(const Cursor& cursor) const {
     const auto n = static_cast<double>(rows[set]);
     all.push_back({.rows = rows[set],
                    .passes = n / static_cast<double>(std::max<uint64_t>(1, records(set))),
-                   .wanted_share = now == nullptr ? 1
-                                                  : static_cast<double>(now->count(set)) /
-                                                        static_cast<double>(now->block_rows()),
+                   .wanted_share = now == nullptr
+                                       ? 1
+                                       : static_cast<double>(now->count(set)) / static_cast<double>(now->block_rows()),
                    .actual_share = place == 0 ? 0 : n / static_cast<double>(place)});
   }
   return all;

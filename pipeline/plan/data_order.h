@@ -33,7 +33,8 @@ struct NamedSet {
   double repeats = 0;  // not 0: passes in an epoch, which decide the weight
 };
 
-// The end of an epoch if BlendOptions::epoch_rows is 0 and no data set has `repeats`: the row at which the share of a data set makes a pass.
+// The end of an epoch if BlendOptions::epoch_rows is 0 and no data set has `repeats`: the row at which the share of a
+// data set makes a pass.
 enum class EpochEnd : uint8_t {
   kLongest = 0,   // the data set that takes the most rows for a pass
   kShortest = 1,  // the data set that takes the fewest
@@ -78,8 +79,9 @@ class EpochOrder;
 class DataOrder : public std::enable_shared_from_this<DataOrder> {
  public:
   // Creates the order of a snapshot whose shards have `counts` records. Without `blend` it has plan version 1. With
-  // `blend`, the epoch is as long as epoch_rows, the sum of all repeats, or `end` demand, and with `batch` a multiple of
-  // it. Returns the errors of EpochPlan::Create() and Blend::Create(), and InvalidArgument if a data set has no records.
+  // `blend`, the epoch is as long as epoch_rows, the sum of all repeats, or `end` demand, and with `batch` a multiple
+  // of it. Returns the errors of EpochPlan::Create() and Blend::Create(), and InvalidArgument if a data set has no
+  // records.
   static absl::StatusOr<std::shared_ptr<const DataOrder>> Create(const std::vector<uint64_t>& counts,
                                                                  const PlanOptions& options,
                                                                  const std::optional<BlendOptions>& blend);
@@ -147,7 +149,7 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   std::shared_ptr<const ShardOffsets> offsets_;
   std::vector<Set> sets_;
   std::optional<BlendSchedule> blend_;  // nullopt: version 1
-  bool has_batches_ = false;    // a block of the blend is a batch
+  bool has_batches_ = false;            // a block of the blend is a batch
   uint64_t num_positions_ = 0;
 };
 

@@ -28,8 +28,8 @@ inline bool SelectsRecords(const v1::JobSpec& job) {
 // Returns whether the data set replaces features or ops of its job.
 inline bool HasOwnColumns(const v1::Dataset& dataset) { return dataset.features_size() + dataset.ops_size() > 0; }
 
-// Returns the job of each of its data sets alone, with the features and ops that the data set has; of a job without data
-// sets, itself.
+// Returns the job of each of its data sets alone, with the features and ops that the data set has; of a job without
+// data sets, itself.
 std::vector<v1::JobSpec> JobsOfSets(const v1::JobSpec& job);
 // Returns one of them. set < job.dataset_size().
 v1::JobSpec JobOfSet(const v1::JobSpec& job, int set);

@@ -146,8 +146,8 @@ absl::StatusOr<sources::IndexOptions> WithSelection(sources::IndexOptions option
 
 absl::Status NothingSelected(int set, uint64_t records, size_t files) {
   return absl::InvalidArgumentError(
-      absl::StrCat(PlaceOf(set), ": keeps none of the ", records, records == 1 ? " record" : " records", " in ",
-                   files, files == 1 ? " file" : " files", "; `penstock select` shows what each step keeps"));
+      absl::StrCat(PlaceOf(set), ": keeps none of the ", records, records == 1 ? " record" : " records", " in ", files,
+                   files == 1 ? " file" : " files", "; `penstock select` shows what each step keeps"));
 }
 
 }  // namespace penstock::selection

@@ -24,8 +24,8 @@ namespace penstock::selection {
 std::string PlaceOf(int set);
 
 // Parses those of a data set's steps that do not count records (plan/job_slices.h) for features of these types.
-// Messages name the steps `place`[0] and so on. Returns the errors of Step::Parse(), and InvalidArgument for a step that
-// follows one that counts.
+// Messages name the steps `place`[0] and so on. Returns the errors of Step::Parse(), and InvalidArgument for a step
+// that follows one that counts.
 absl::StatusOr<std::vector<Step>> ParseSteps(const google::protobuf::RepeatedPtrField<v1::Select>& steps,
                                              const std::string& place, const FeatureTypes& types);
 

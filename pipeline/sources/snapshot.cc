@@ -79,8 +79,8 @@ absl::StatusOr<Snapshot> Snapshot::Create(std::vector<SnapshotShard> shards, std
         const std::string_view noun = Container::Of(of.container).FileNoun();
         return absl::StrCat(of.root, ":", of.relative_path, " is ", absl::string_view(noun.data(), noun.size()));
       };
-      return absl::InvalidArgumentError(absl::StrCat("dataset[", shard.set, "].files: ", name(first), ", and ", name(shard),
-                                                     "; the shards of a data set must be of one kind"));
+      return absl::InvalidArgumentError(absl::StrCat("dataset[", shard.set, "].files: ", name(first), ", and ",
+                                                     name(shard), "; the shards of a data set must be of one kind"));
     }
     if (!SliceFits(shard)) {
       return absl::InvalidArgumentError(

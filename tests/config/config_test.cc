@@ -261,9 +261,10 @@ batch { size: 4 }
   EXPECT_THAT(Lines(CheckJobText(text, augment::CheckPipeline, &job)),
               ElementsAre(StartsWith("7 dataset[1].ops[1].resize.height: must be from 1")));
   const std::string other = Replaced(text, "height: 0", "height: 5");
-  EXPECT_THAT(Lines(CheckJobText(other, augment::CheckPipeline, &job)),
-              ElementsAre(HasSubstr("dataset[1] (code): its column 'image' is UINT8, 5 x 4 x 3, and not UINT8, 4 x 4 x 3; "
-                                    "all data sets make the columns of dataset[0] (web)")));
+  EXPECT_THAT(
+      Lines(CheckJobText(other, augment::CheckPipeline, &job)),
+      ElementsAre(HasSubstr("dataset[1] (code): its column 'image' is UINT8, 5 x 4 x 3, and not UINT8, 4 x 4 x 3; "
+                            "all data sets make the columns of dataset[0] (web)")));
   EXPECT_THAT(Lines(CheckJobText(Replaced(text, "height: 0", "height: 4"), augment::CheckPipeline, &job)), IsEmpty());
   EXPECT_THAT(Lines(CheckJobText(Replaced(text, "features { key: \"jpg\" column: \"image\" type: BYTES }", ""),
                                  augment::CheckPipeline, &job)),

@@ -60,8 +60,8 @@ class BlendTest : public ::testing::Test {
   void AddLines() {
     std::string lines;
     for (int i = 0; i < 20; ++i) {
-      absl::StrAppend(&lines, "{\"n\": ", 1000 + i, ", \"all\": {\"v\": [", i, ".5, 2]}, \"s\": \"line ", i, "\", \"w\": ", i,
-                      "}\n");
+      absl::StrAppend(&lines, "{\"n\": ", 1000 + i, ", \"all\": {\"v\": [", i, ".5, 2]}, \"s\": \"line ", i,
+                      "\", \"w\": ", i, "}\n");
     }
     ASSERT_TRUE(WriteFileAtomically(folder_.File("more.jsonl"), lines).ok());
     v1::Dataset* const dataset = Add("lines", {}, 2);
@@ -81,7 +81,7 @@ class BlendTest : public ::testing::Test {
   }
   // Returns the columns of the rows of each data set, in order, from a plain loop.
   std::map<uint32_t, std::vector<std::vector<support::PlainRow::Column>>> ColumnsBySet(const v1::JobSpec& job,
-                                                                                    uint64_t epochs) const {
+                                                                                       uint64_t epochs) const {
     std::map<uint32_t, std::vector<std::vector<support::PlainRow::Column>>> rows;
     const auto load = support::OpenJob(job, dataset_.roots);
     EXPECT_TRUE(load.ok()) << load.status();

@@ -111,8 +111,7 @@ class Bench final : public Command {
       const Nanos before_read = Clock::Real()->Now();
       PS_RETURN_IF_ERROR(job.reader().ReadRecord(row.record, &record));
       const Nanos after_read = Clock::Real()->Now();
-      const absl::StatusOr<bool> counts_reading =
-          one(job.PipelineOf(row.record), record, loader::SampleKeyOf(row));
+      const absl::StatusOr<bool> counts_reading = one(job.PipelineOf(row.record), record, loader::SampleKeyOf(row));
       if (!counts_reading.ok()) {
         return absl::Status(counts_reading.status().code(),
                             absl::StrCat(job.reader().Describe(row.record), ": ", counts_reading.status().message()));

@@ -25,7 +25,7 @@ struct PurgePlan {
   bool kept_records = false;      // another job has the same snapshot
   v1::JobSpec spec;
   std::vector<v1::Container> containers = {v1::TFRECORD};  // by data set
-  uint32_t all_shards = 0;  // shards that the job has
+  uint32_t all_shards = 0;                                 // shards that the job has
 };
 
 // A worker that takes part.

@@ -291,9 +291,11 @@ TEST_F(SelectCommand, SelectsFromOneDataSetOfABlend) {
   WriteShard("data/b.tfrecord", Entries(12, 28));
   dir_.Write("job.textproto",
              absl::StrCat("name: 'both' blend { } batch { size: 1 } features { key: 'label' type: INT64 }\n"
-                          "dataset { name: 'a' weight: 1 files: '", dir_.File("data/a*"), "' }\n"
-                          "dataset { name: 'b' weight: 1 files: '", dir_.File("data/b*"),
-                          "' select { filter: 'label < 20' } }"));
+                          "dataset { name: 'a' weight: 1 files: '",
+                          dir_.File("data/a*"),
+                          "' }\n"
+                          "dataset { name: 'b' weight: 1 files: '",
+                          dir_.File("data/b*"), "' select { filter: 'label < 20' } }"));
   EXPECT_THAT(Run({"select", "job.textproto", "--dataset", "b", "--examples", "0"}).out,
               HasSubstr("8 of 28 records in 1 file match (28.6 %)\n  select[0] keeps 8 of 28 records: label < 20\n"));
   EXPECT_THAT(Run({"select", "job.textproto", "--dataset", "a", "--filter", "label < 5", "--examples", "0"}).out,

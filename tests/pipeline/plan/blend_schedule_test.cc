@@ -43,7 +43,8 @@ TEST(BlendSchedule, WithoutChangesIsTheBlend) {
 }
 
 TEST(BlendSchedule, AChangeAtOnceHasTheOldSharesBeforeAndTheNewOnesAfter) {
-  const BlendSchedule schedule = Make({{.at_rows = 100'000, .weights = {1, 3}}, {.at_rows = 300'000, .weights = {1, 1}}});
+  const BlendSchedule schedule =
+      Make({{.at_rows = 100'000, .weights = {1, 3}}, {.at_rows = 300'000, .weights = {1, 1}}});
   EXPECT_THAT(schedule.begins(), ElementsAre(0, 99'968, 299'968));  // multiples of 64
   EXPECT_NEAR(static_cast<double>(CheckRows(schedule, 0, 99'968)), 0.7 * 99'968, 2);
   EXPECT_NEAR(static_cast<double>(CheckRows(schedule, 99'968, 299'968)), 0.25 * 200'000, 2);

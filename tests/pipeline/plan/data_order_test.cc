@@ -139,8 +139,9 @@ TEST(DataOrder, AnEpochOfExactBatchesHasWholeBatches) {
     }
   }
   EXPECT_TRUE(order->CheckBatchRows(48).ok());
-  EXPECT_THAT(std::string(order->CheckBatchRows(32).message()),
-              HasSubstr("a batch of 32 rows: with blend.batches: EXACT it must be a multiple of the job's batch.size, 24"));
+  EXPECT_THAT(
+      std::string(order->CheckBatchRows(32).message()),
+      HasSubstr("a batch of 32 rows: with blend.batches: EXACT it must be a multiple of the job's batch.size, 24"));
   EXPECT_TRUE(Make(kCounts, {}, Three())->CheckBatchRows(32).ok());
 }
 
