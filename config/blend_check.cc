@@ -44,7 +44,7 @@ void CheckChanges(const v1::JobSpec& job, std::vector<Mistake>* out) {
   if (job.blend().change_size() > kMaxChanges) {
     out->push_back({0, "blend.change", absl::StrCat("at most ", kMaxChanges)});
   }
-  uint64_t end = 0;  // of the change before
+  uint64_t end = 0;  // where the change before ends
   for (int i = 0; i < job.blend().change_size(); ++i) {
     const v1::WeightChange& change = job.blend().change(i);
     const std::string field = absl::StrCat("blend.change[", i, "]");

@@ -69,8 +69,8 @@ class Blend {
   // A place, by its run.
   struct RunPlace {
     uint64_t run = 0;         // number of the run, in all blocks
-    uint64_t rows = 0;        // of the run: kRun, or fewer at the end of a period
-    uint64_t first_slot = 0;  // of the run in its block
+    uint64_t rows = 0;        // kRun, or fewer at the end of a period
+    uint64_t first_slot = 0;  // the run's, in its block
     uint64_t at = 0;          // in the run
   };
   RunPlace RunOf(uint64_t place) const;

@@ -28,7 +28,7 @@ absl::StatusOr<BlendSchedule> BlendSchedule::Create(const std::vector<double>& w
     return absl::InvalidArgumentError(absl::StrCat("blend.change: at most ", kMaxChanges));
   }
   std::vector<double> before = weights;
-  uint64_t end = 0;  // of the change before
+  uint64_t end = 0;  // where the change before ends
   const uint64_t unit = batch > 0 ? batch : Blend::kRun;
   for (size_t i = 0; i < changes.size(); ++i) {
     const WeightChange& change = changes[i];

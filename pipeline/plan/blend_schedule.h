@@ -17,7 +17,7 @@ namespace penstock::plan {
 struct WeightChange {
   uint64_t at_rows = 0;         // rows of the blend before it
   uint64_t over_rows = 0;       // rows in which the weights move to the new ones, in equal steps; 0: at once
-  std::vector<double> weights;  // of all data sets, afterwards
+  std::vector<double> weights;  // afterwards, by data set
 
   bool operator==(const WeightChange&) const = default;
 };
@@ -32,7 +32,7 @@ class BlendSchedule {
   // Creates the blend of the data sets with `weights`, which `changes` replace one after the other. A part begins at a
   // multiple of Blend::kRun or, with `batch`, of a batch: places between are rounded down. `seed` and `batch` are those
   // of Blend::Create(). Returns its errors, and InvalidArgument with the number of the change if there are more than
-  // kMaxChanges, or if a change begins in the rows of the one before it.
+  // kMaxChanges, or if a change begins before the end of its predecessor.
   static absl::StatusOr<BlendSchedule> Create(const std::vector<double>& weights,
                                               const std::vector<WeightChange>& changes, std::optional<uint64_t> seed,
                                               uint64_t batch = 0);

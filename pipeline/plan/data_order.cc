@@ -47,7 +47,7 @@ absl::StatusOr<std::shared_ptr<const DataOrder>> DataOrder::Create(const std::ve
 
 absl::Status DataOrder::MakeBlend(const std::vector<uint64_t>& counts, const BlendOptions& blend) {
   std::vector<double> weights;
-  double repeated_rows = 0;  // of the epoch, by the data sets' repeats
+  double repeated_rows = 0;  // sum of all data sets' repeats, in rows
   uint64_t shard = 0;
   for (const NamedSet& named : blend.sets) {
     if (named.shards > counts.size() - shard) {

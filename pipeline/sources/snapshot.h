@@ -66,8 +66,8 @@ class Snapshot {
   const std::vector<SnapshotShard>& shards() const { return shards_; }
   // Returns the number of shards of each data set with a name.
   const std::vector<uint32_t>& set_shards() const { return set_shards_; }
-  // Returns the containers of the data sets' shards, one for each data set, and at least one. That of a set without
-  // shards is kTfRecord.
+  // Returns the containers of the data sets' shards, one for each data set, and at least one. A set without shards
+  // has kTfRecord.
   const std::vector<ContainerKind>& containers() const { return containers_; }
   uint64_t total_records() const { return starts_.back(); }
   uint64_t data_bytes() const { return data_bytes_; }
