@@ -15,6 +15,7 @@
 #include "base/runtime/thread_pool.h"
 #include "base/runtime/threads.h"
 #include "base/status_macros.h"
+#include "client/assembly/dataset_counts.h"
 #include "client/session/open.h"
 #include "client/session/session.h"
 #include "client/transport/grpc_coordinator_client.h"
@@ -88,6 +89,7 @@ class ReaderImpl final : public Reader {
         steps_(opened.steps),
         format_(opened.job.format),
         state_{plan::kStateVersion, 0, 0, opened.job.order_fingerprint, opened.job.pipeline_fingerprint},
+        datasets_(opened.job.order),
         network_(transport::LaneOffer(), security),
         threads_(std::move(threads)),
         shared_memory_(&network_, &threads_->control),
@@ -110,6 +112,7 @@ class ReaderImpl final : public Reader {
   absl::StatusOr<Batch> Next(absl::Duration timeout) override {
     absl::StatusOr<Batch> batch = session_->Next(timeout);
     MutexLock lock(&mutex_);
+    if (batch.ok()) datasets_.Add(batch->datasets());
     status_ = absl::IsOutOfRange(batch.status()) ? absl::OkStatus() : batch.status();
     return batch;
   }
@@ -135,7 +138,13 @@ class ReaderImpl final : public Reader {
   std::string_view last_batch() const override { return plan::LastBatchName(steps_.last()); }
   const std::vector<ColumnInfo>& columns() const override { return format_->infos; }
   const std::vector<std::string>& datasets() const override { return format_->sets; }
-  ReaderStats Stats() const override { return session_->Stats(); }
+  ReaderStats Stats() const override {
+    ReaderStats stats = session_->Stats();
+    const plan::Cursor cursor = session_->cursor();
+    MutexLock lock(&mutex_);
+    stats.datasets = datasets_.At(cursor);
+    return stats;
+  }
   void Cancel() override { session_->Cancel(); }
 
  private:
@@ -143,6 +152,7 @@ class ReaderImpl final : public Reader {
   const plan::Steps steps_;
   const std::shared_ptr<const BatchFormat> format_;
   const plan::SessionState state_;  // without the cursor
+  client::DatasetCounts datasets_ ABSL_GUARDED_BY(mutex_);
   transport::GrpcTransport network_;
   const std::unique_ptr<Threads> threads_;
   transport::SharedMemoryTransport shared_memory_;  // for workers on this host; to others through network_

@@ -10,6 +10,7 @@
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "client/assembly/batch_memory.h"
+#include "client/assembly/dataset_counts.h"
 #include "client/assembly/step_number.h"
 #include "client/session/open.h"
 #include "client/session/start_checks.h"
@@ -94,7 +95,8 @@ class DirectReader final : public Reader {
       : job_(std::move(job)),
         steps_(steps),
         memory_(std::make_shared<client::BatchMemory>(allocator, max_free_bytes)),
-        cursor_(start) {}
+        cursor_(start),
+        datasets_(job_->job->order().shared_from_this()) {}
 
   ~DirectReader() override {
     prepared_.reset();
@@ -138,6 +140,7 @@ class DirectReader final : public Reader {
       this_wait_ = absl::ZeroDuration();
       ++stats_.batches;
       stats_.rows += batch->rows();
+      datasets_.Add(batch->datasets());
       cursor_ = after_;
     }
     status_ = absl::IsOutOfRange(batch.status()) ? absl::OkStatus() : batch.status();
@@ -172,6 +175,7 @@ class DirectReader final : public Reader {
     ReaderStats stats = stats_;
     if (waiting_since_.has_value()) stats.waited += absl::Nanoseconds(Clock::Real()->Now() - *waiting_since_);
     stats.prefetched_steps = prepared_->ready_steps();
+    stats.datasets = datasets_.At(cursor_);
     return stats;
   }
 
@@ -218,6 +222,7 @@ class DirectReader final : public Reader {
   mutable Mutex mutex_;
   plan::Cursor cursor_ ABSL_GUARDED_BY(mutex_);
   ReaderStats stats_ ABSL_GUARDED_BY(mutex_);
+  client::DatasetCounts datasets_ ABSL_GUARDED_BY(mutex_);
   absl::Duration this_wait_ ABSL_GUARDED_BY(mutex_);
   std::optional<Nanos> waiting_since_ ABSL_GUARDED_BY(mutex_);
   absl::Status status_ ABSL_GUARDED_BY(mutex_);

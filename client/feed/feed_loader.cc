@@ -39,7 +39,16 @@ uint64_t BytesOf(const Batch& batch) {
 // Formats with nanoseconds: plots show differences of sums over days.
 std::string SecondsJson(absl::Duration seconds) { return absl::StrFormat("%.9f", absl::ToDoubleSeconds(seconds)); }
 
+// `b` has the same data sets as `a`, unless one of them has none.
 ReaderStats Sum(ReaderStats a, const ReaderStats& b) {
+  if (a.datasets.empty()) {
+    a.datasets = b.datasets;
+  } else {
+    for (size_t i = 0; i < b.datasets.size(); ++i) {
+      a.datasets[i].rows += b.datasets[i].rows;
+      a.datasets[i].passes = b.datasets[i].passes;
+    }
+  }
   if (a.batches == 0) a.first_batch_wait = b.first_batch_wait;
   a.longest_wait = std::max(a.longest_wait, b.longest_wait);
   a.batches += b.batches;
@@ -57,6 +66,15 @@ ReaderStats Sum(ReaderStats a, const ReaderStats& b) {
   a.view_changes += b.view_changes;
   a.prefetched_steps = b.prefetched_steps;
   return a;
+}
+
+std::string DatasetsJson(const std::vector<DatasetStats>& datasets) {
+  std::vector<std::string> items;
+  for (const DatasetStats& dataset : datasets) {
+    items.push_back(
+        Json().Field("name", dataset.name).Field("rows", dataset.rows).Field("passes", dataset.passes).Object());
+  }
+  return Json::Array(items);
 }
 
 }  // namespace
@@ -203,6 +221,7 @@ std::string FeedLoader::StatsJson() {
       .Field("held_bytes", held.bytes)
       .Field("arena_bytes", shared_->arena->bytes())
       .Field("arena_used_bytes", shared_->arena->used_bytes());
+  if (!stats.datasets.empty()) json.Raw("datasets", DatasetsJson(stats.datasets));
   if (shared_->add_stats) shared_->add_stats(&json);
   return json.Object();
 }

@@ -142,6 +142,14 @@ TEST_F(BlendTest, AnyNumberOfWorkersGivesTheRowsOfALocalJob) {
     ASSERT_TRUE(result.status.ok()) << result.status;
     EXPECT_EQ(result.digest, expected);
     const auto rows = BySet(result);
+    ASSERT_EQ(result.stats.datasets.size(), 3u);
+    for (int set = 0; set < 3; ++set) {
+      const DatasetStats& stats = result.stats.datasets[static_cast<size_t>(set)];
+      const double records = kInEachFile * std::vector<int>{2, 1, 3}[static_cast<size_t>(set)];
+      EXPECT_EQ(stats.name, job().dataset(set).name());
+      EXPECT_EQ(stats.rows, rows.at(set).size());
+      EXPECT_DOUBLE_EQ(stats.passes, static_cast<double>(stats.rows) / records);
+    }
     ASSERT_EQ(rows.size(), 3u);
     EXPECT_NEAR(static_cast<double>(rows.at(0).size()), 448.0 * 5 / 8, 2);
     EXPECT_NEAR(static_cast<double>(rows.at(1).size()), 448.0 * 2 / 8, 2);

@@ -5,6 +5,7 @@ import json
 import os
 
 import numpy as np
+import pytest
 
 import penstock
 from served import standalone
@@ -91,3 +92,25 @@ def test_a_job_without_names_has_one_data_set(small_job):
     with penstock.Loader(job, data_root=small_job.data) as loader:
         assert loader.datasets == ()
         assert next(iter(loader)).datasets.tolist() == [0] * 20
+
+
+def test_the_statistics_have_the_rows_and_passes_of_each_data_set(small_job, tmp_path):
+    job = blend(blend={"epoch_rows": 192}, order={"seed": 3})
+
+    def numbers(source, **arguments):
+        with penstock.Loader(source, **arguments) as loader:
+            rows = np.bincount(np.concatenate([b.datasets for b in loader]), minlength=2)
+            stats = loader.stats()
+        for number, name in enumerate(("web", "code")):
+            assert stats[f"feeder_dataset_{name}_rows"] == rows[number]
+        return [stats[f"feeder_dataset_{name}_{what}"] for name in ("web", "code") for what in ("rows", "passes")]
+
+    local = numbers(job, data_root=small_job.data)
+    assert local == pytest.approx([168, 168 / 70, 24, 24 / 30]), "each shard has 10 records"
+    with standalone(small_job, tmp_path) as address:
+        penstock.submit(job, coordinator=address)
+        assert numbers("both", coordinator=address) == pytest.approx(local)
+        # A rank gets its own rows; the passes are those of all ranks.
+        rank = numbers("both", coordinator=address, rank=0, world_size=2, batch_size=16)
+        assert rank[0] + rank[2] == 96
+        assert [rank[1], rank[3]] == pytest.approx([local[1], local[3]])

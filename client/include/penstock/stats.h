@@ -3,10 +3,21 @@
 #define PENSTOCK_STATS_H_
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 
 namespace penstock {
+
+// One data set of a job whose data sets have names.
+struct DatasetStats {
+  std::string name;
+  uint64_t rows = 0;  // part of ReaderStats::rows
+  // The rows of all ranks from the start of epoch 0 to the next batch, divided by the records of the data set. 2.4: it
+  // has given two passes, and 0.4 of the third.
+  double passes = 0;
+};
 
 struct ReaderStats {
   uint64_t batches = 0;              // batches that Next returned
@@ -24,8 +35,9 @@ struct ReaderStats {
   // Rows among `rows` that the job's error policy handled, each counted once, without padding.
   uint64_t masked_rows = 0;  // valid = 0
   uint64_t substituted_rows = 0;
-  uint64_t view_changes = 0;      // changes of the assignment of rows to workers that this reader followed
-  uint64_t prefetched_steps = 0;  // complete steps that currently wait for the trainer
+  uint64_t view_changes = 0;           // changes of the assignment of rows to workers that this reader followed
+  uint64_t prefetched_steps = 0;       // complete steps that currently wait for the trainer
+  std::vector<DatasetStats> datasets;  // in the order of Reader::datasets()
 };
 
 }  // namespace penstock

@@ -51,8 +51,12 @@ class LoopStats:
 
 def feeder_numbers(answer: Mapping[str, Any]) -> Dict[str, float]:
     """Returns the numbers of the feeder's answer, under names that begin with "feeder_"."""
-    return {
+    numbers = {
         f"feeder_{name}": float(value)
         for name, value in answer.items()
         if isinstance(value, (int, float)) and not isinstance(value, bool)
     }
+    for dataset in answer.get("datasets", ()):
+        for name in ("rows", "passes"):
+            numbers[f"feeder_dataset_{dataset['name']}_{name}"] = float(dataset[name])
+    return numbers
