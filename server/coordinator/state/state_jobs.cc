@@ -293,6 +293,7 @@ void CoordinatorState::StopJob(JobEntry* entry, v1::JobState state, const std::s
   if (state == v1::CANCELLED) DropNext(entry);
   entry->ForgetFoundShards();
   entry->open_shards = 0;
+  entry->blend.reset();
   entry->job.set_state(state);
   entry->job.set_error(error);
   entry->job.clear_waiting();
