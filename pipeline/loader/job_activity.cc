@@ -23,6 +23,7 @@ JobActivity::JobActivity(const std::shared_ptr<const LoadJob>& job) : job_(job) 
   sums_.job = job->spec().name();
   for (const std::string& stage : job->pipelines().stages()) sums_.stages.push_back({stage, 0});
   stages_.resize(sums_.stages.size());
+  if (job->order().sets() > 1) sums_.datasets.resize(job->order().sets());
   positions_ = static_cast<double>(job->positions());
   if (job->num_records() > 0) repeats_ = std::max(1.0, positions_ / static_cast<double>(job->num_records()));
   for_caches_.id = job->shared_space();

@@ -82,6 +82,12 @@ class JobActivity {
   // Adds a row of data set `set` whose stages were measured. `pipelines` are those of the job. `own` is as in
   // StageTimes; it includes `reading` under StageTimes::kOther.
   void AddStages(const augment::SetPipelines& pipelines, uint32_t set, const std::vector<Nanos>& own, Nanos reading);
+  // Adds the computing time of a row that was made. Does nothing for a job of one data set. dataset < order().sets().
+  void AddDatasetTime(uint32_t dataset, Nanos took) {
+    if (sums_.datasets.empty()) return;
+    ++sums_.datasets[dataset].rows;
+    sums_.datasets[dataset].seconds += InSeconds(took);
+  }
   // Adds a row that was made. Returns the time that caches saved.
   RowCosts::Saved AddCost(const RowCost& row) { return costs_.Add(row); }
   // Returns the measurements for the choice of cache sizes, or nullopt if the job no longer exists.

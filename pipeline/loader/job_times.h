@@ -32,6 +32,13 @@ struct JobTimes {
     double seconds = 0;
   };
   std::vector<Stage> stages;
+  // For a job of several data sets, by their number: the rows that were made, and the threads' time for them, without
+  // reads.
+  struct Dataset {
+    uint64_t rows = 0;
+    double seconds = 0;
+  };
+  std::vector<Dataset> datasets;
 };
 
 }  // namespace penstock::loader

@@ -412,6 +412,8 @@ void LoaderCore::Count(const Outcome& outcome, const RowRequest& row, Nanos took
   if (outcome.need < session->estimate) session->estimate -= (session->estimate - outcome.need) / 64;
   if (outcome.made.status.ok()) ++stats_.rows;
   session->activity->AddRow(outcome.made.bytes_read, row.epoch, row.position, session->shares + 1);
+  session->activity->AddDatasetTime(session->job->order().SetOfRecord(outcome.made.record_id),
+                                    took - outcome.made.read_time);
   CountCost(outcome.made, took, session);
   if (!outcome.made.fault.ok() || !outcome.made.status.ok()) ++stats_.failed_rows;
   stats_.bytes_read += outcome.made.bytes_read;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "server/coordinator/explain/chosen_caches.h"
+#include "server/coordinator/explain/costly_dataset.h"
 #include "server/coordinator/explain/fleet_use.h"
 #include "server/coordinator/explain/gains.h"
 #include "server/coordinator/explain/number_text.h"
@@ -315,6 +316,7 @@ class Explainer {
       Say(absl::StrCat("The longest stage of a row is ", most->stage(), ": ", Percent(WorkerShare(out_, most->stage())),
                        "."));
     }
+    if (std::string costly = CostlyDataset(input_.datasets, use_.workers); !costly.empty()) Say(std::move(costly));
     if (use_.cpu < kShortOfCpu) {
       Say(absl::StrCat("While they make rows they have a CPU for only ", Percent(use_.cpu),
                        " of the time: other work on the host, or a quota, takes the rest."));

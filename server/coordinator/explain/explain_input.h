@@ -15,6 +15,13 @@ struct StageTime {
   double milliseconds = 0;
 };
 
+// The rows of one data set that a worker made.
+struct DatasetTime {
+  uint32_t dataset = 0;  // number in the job
+  double rows = 0;
+  double seconds = 0;  // thread time without reads
+};
+
 // One of a worker's caches in memory.
 struct CacheInput {
   bool chosen = false;  // the worker chooses the limit; otherwise it was configured
@@ -53,6 +60,7 @@ struct WorkerInput {
   uint64_t memory_budget = 0;     // bytes
   CacheInput records, decoded, rows;
   std::vector<StageTime> stages;
+  std::vector<DatasetTime> datasets;     // data sets of a blend that took most time
   std::vector<std::string> file_errors;  // files of this job that fail, a line each
 };
 
@@ -74,13 +82,14 @@ struct SessionInput {
 struct ExplainInput {
   std::string job;
   double data_bytes = 0;
-  double chunk_bytes = 0;      // size of a chunk of its shuffle; 0: it has no windows of chunks
-  uint32_t window_chunks = 0;  // chunks in a window of its shuffle
-  double row_bytes = 0;        // on the wire, FIXED columns
-  std::string caps;            // its caps in words: "cpu_share 0.25"; "": none
-  bool decodes = false;        // it decodes images
-  bool crops = false;          // it crops them
-  bool floats = false;         // large columns are floats
+  double chunk_bytes = 0;             // size of a chunk of its shuffle; 0: it has no windows of chunks
+  uint32_t window_chunks = 0;         // chunks in a window of its shuffle
+  double row_bytes = 0;               // on the wire, FIXED columns
+  std::vector<std::string> datasets;  // names of the data sets of a blend
+  std::string caps;                   // its caps in words: "cpu_share 0.25"; "": none
+  bool decodes = false;               // it decodes images
+  bool crops = false;                 // it crops them
+  bool floats = false;                // large columns are floats
   std::vector<SessionInput> sessions;
   std::vector<WorkerInput> workers;
   std::map<std::string, std::string> names;  // names of all known workers, by id

@@ -40,6 +40,19 @@ void AddStages(const v1::JobLoad& then, const v1::JobLoad& now, WorkerInput* out
   out->read_ms = reads > 0 ? 1000 * background / reads : 1000 * read / rows;
 }
 
+// Skips a data set that `then` omits, because others took more time then.
+void AddDatasets(const v1::JobLoad& then, const v1::JobLoad& now, WorkerInput* out) {
+  for (const v1::DatasetSeconds& dataset : now.datasets()) {
+    const auto known = std::find_if(then.datasets().begin(), then.datasets().end(),
+                                    [&](const auto& other) { return other.dataset() == dataset.dataset(); });
+    if (known == then.datasets().end() && !then.datasets().empty()) continue;
+    const v1::DatasetSeconds first = known == then.datasets().end() ? v1::DatasetSeconds() : *known;
+    out->datasets.push_back({dataset.dataset(),
+                             Grown(static_cast<double>(first.rows()), static_cast<double>(dataset.rows())),
+                             Grown(first.seconds(), dataset.seconds())});
+  }
+}
+
 }  // namespace
 
 v1::WorkerLoad CountsOf(const v1::WorkerLoad& load) {
@@ -108,6 +121,7 @@ void ObserveWorker(const v1::WorkerLoad& then, const v1::WorkerLoad& now, Nanos 
     if (in != nullptr) *in = {cache.chosen(), cache.limit(), cache.bytes()};
   }
   AddStages(first, *last, out);
+  AddDatasets(first, *last, out);
 }
 
 void ObserveSession(const v1::ReportSessionRequest& then, const v1::ReportSessionRequest& now, SessionInput* out) {

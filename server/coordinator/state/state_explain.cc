@@ -71,6 +71,7 @@ void AddFacts(const JobEntry& entry, ExplainInput* out) {
     out->window_chunks = order.window_chunks;
     out->chunk_bytes = order.chunk_records * out->data_bytes / static_cast<double>(entry.frozen.records());
   }
+  if (entry.blend != nullptr) out->datasets = plan::SetNamesOf(job.spec());
   for (const v1::Column& column : job.columns()) {
     if (column.ragged()) continue;
     double elements = 1;

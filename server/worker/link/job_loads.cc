@@ -18,6 +18,24 @@ void AddStage(const std::string& name, double seconds, v1::JobLoad* load) {
   added->set_seconds(seconds);
 }
 
+// Adds the times to those of another job of the same name.
+void AddDatasets(const std::vector<loader::JobTimes::Dataset>& datasets, v1::JobLoad* load) {
+  for (size_t i = 0; i < datasets.size(); ++i) {
+    if (i == static_cast<size_t>(load->datasets_size())) load->add_datasets()->set_dataset(static_cast<uint32_t>(i));
+    v1::DatasetSeconds* const known = load->mutable_datasets(static_cast<int>(i));
+    known->set_rows(known->rows() + datasets[i].rows);
+    known->set_seconds(known->seconds() + datasets[i].seconds);
+  }
+}
+
+void KeepLongest(v1::JobLoad* load) {
+  auto* const datasets = load->mutable_datasets();
+  std::stable_sort(datasets->begin(), datasets->end(),
+                   [](const auto& a, const auto& b) { return a.seconds() > b.seconds(); });
+  if (datasets->size() > static_cast<int>(kMostDatasets))
+    datasets->DeleteSubrange(kMostDatasets, datasets->size() - kMostDatasets);
+}
+
 void AddTimes(const loader::JobTimes& times, v1::JobLoad* load) {
   load->set_job(times.job);
   load->set_rows(load->rows() + times.rows);
@@ -37,6 +55,7 @@ void AddTimes(const loader::JobTimes& times, v1::JobLoad* load) {
   for (size_t i = 0; i < stages.size(); ++i) {
     AddStage(i < kMostStages ? stages[i].name : "other", stages[i].seconds, load);
   }
+  AddDatasets(times.datasets, load);
 }
 
 }  // namespace
@@ -47,6 +66,7 @@ void AddJobLoads(const std::vector<loader::JobTimes>& times, const std::map<std:
   for (const loader::JobTimes& of : times) AddTimes(of, &loads[of.job]);
   std::vector<const v1::JobLoad*> busiest;
   for (auto& [name, of] : loads) {
+    KeepLongest(&of);
     const auto sent = sends.find(name);
     if (sent != sends.end()) {
       of.set_bytes_sent(sent->second.bytes);

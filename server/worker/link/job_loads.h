@@ -16,6 +16,8 @@ namespace penstock::worker {
 // that took most time are named, and the time of the others is added up as "other".
 constexpr size_t kMostJobLoads = 16;
 constexpr size_t kMostStages = 24;
+// Limit of data sets of a job in a heartbeat: those that took most time.
+constexpr size_t kMostDatasets = 32;
 
 // Adds the load of each job to load->jobs. Combines jobs of the same name, for example a new submission and one that
 // clients still read.

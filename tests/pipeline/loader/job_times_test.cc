@@ -250,6 +250,39 @@ TEST(JobTimes, TheStagesOfAnImagePipelineAreNamedAndAddUpToItsTime) {
   EXPECT_EQ(names, (std::vector<std::string>{"other", "parse", "decode", "resize", "decode_image",
                                              "random_resized_crop", "random_horizontal_flip"}));
   EXPECT_LE(sum, times.making_seconds);
+  EXPECT_TRUE(times.datasets.empty()) << "the job has one data set";
+}
+
+TEST(JobTimes, TheRowsOfEachDataSetOfABlendHaveTheirTime) {
+  support::TempFolder folder;
+  support::TestDataset set = support::MakeImageDataset({.shards = 2, .records_per_shard = 20}, folder.path());
+  set.job.clear_dataset();
+  for (size_t i = 0; i < 2; ++i) {
+    v1::Dataset* const dataset = set.job.add_dataset();
+    dataset->set_name(i == 0 ? "web" : "code");
+    dataset->set_weight(i == 0 ? 3 : 1);
+    dataset->add_files(set.files[i]);
+  }
+  set.job.mutable_blend()->set_epoch_rows(64);
+  const auto reader = OpenDataset(storage::LocalFiles(), set.job, set.roots, std::nullopt, 1);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  const auto job = LoadJob::Create(set.job, *reader);
+  ASSERT_TRUE(job.ok()) << job.status();
+  LoaderOptions options;
+  options.threads = 1;
+  auto loader = *Loader::Create(options);
+  HoldingSink sink;
+  auto session = loader->OpenSession(*job, {.largest_step_rows = 64}, &sink);
+  ASSERT_TRUE(session.ok());
+  (*session)->Request(RowsOf(0, 64, 64));
+  sink.WaitFor(64);
+  const JobTimes times = loader->Jobs().at(0);
+  ASSERT_EQ(times.datasets.size(), 2u);
+  EXPECT_EQ(times.datasets[0].rows + times.datasets[1].rows, 64u);
+  EXPECT_NEAR(static_cast<double>(times.datasets[0].rows), 48, 1);
+  EXPECT_GT(times.datasets[0].seconds, times.datasets[1].seconds) << "equal rows, three times as many";
+  EXPECT_GT(times.datasets[1].seconds, 0);
+  EXPECT_LE(times.datasets[0].seconds + times.datasets[1].seconds, times.making_seconds);
 }
 
 }  // namespace

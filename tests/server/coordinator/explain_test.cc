@@ -376,6 +376,29 @@ TEST(Explain, AdvisesAWindowThatFitsTheMemoryIfRecordsAreReadOneByOne) {
   EXPECT_THAT(AllWords(Explain(other)), Not(HasSubstr("window_chunks"))) << "a window of 3 chunks would hardly shuffle";
 }
 
+TEST(Explain, NamesTheDataSetThatTakesMoreTimeThanItsShare) {
+  ExplainInput input = CpuBound();
+  input.datasets = {"code", "web"};
+  input.workers[0].datasets = {{1, 8700, 27}, {0, 1300, 0.26}};
+  EXPECT_THAT(AllWords(Explain(input)),
+              HasSubstr("\nRows of web take 3.1 ms, those of code 0.2 ms; web takes 99 % of the "
+                        "workers' time at 87 % of the rows."));
+  input.datasets.push_back("books");
+  input.workers.push_back(BusyWorker("w2"));
+  input.workers[1].datasets = {{2, 1300, 0.26}};
+  EXPECT_THAT(AllWords(Explain(input)),
+              HasSubstr("Rows of web take 3.1 ms, those of the other data sets 0.2 ms; web takes"));
+  input.workers[0].datasets = {{1, 8700, 8.7}, {0, 1300, 1.4}};
+  input.workers[1].datasets = {};
+  EXPECT_THAT(AllWords(Explain(input)), Not(HasSubstr("Rows of"))) << "its time is that of its share";
+  input.workers[0].datasets = {{1, 8700, 27}};
+  EXPECT_THAT(AllWords(Explain(input)), Not(HasSubstr("Rows of"))) << "nothing to compare with";
+  ExplainInput idle = Idle(0.8, 0, 0.1);
+  idle.datasets = {"code", "web"};
+  idle.workers[0].datasets = {{1, 8700, 27}, {0, 1300, 0.26}};
+  EXPECT_THAT(AllWords(Explain(idle)), Not(HasSubstr("Rows of"))) << "the CPU is not the limit";
+}
+
 TEST(Explain, ReportsThreadsWithoutACpu) {
   ExplainInput input = CpuBound();
   EXPECT_THAT(AllWords(Explain(input)), Not(HasSubstr("other work on the host")));

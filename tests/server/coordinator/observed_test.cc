@@ -76,6 +76,35 @@ TEST(Observed, PartsOfTheThreadsTimeSumToOne) {
   EXPECT_DOUBLE_EQ(worker.stages[1].milliseconds, 0.5);
 }
 
+TEST(Observed, TheTimeOfDataSetsIsTheGrowth) {
+  v1::WorkerLoad then, now;
+  const auto add = [](v1::WorkerLoad* load, uint32_t dataset, uint64_t rows, double seconds) {
+    v1::JobLoad* const job = load->jobs().empty() ? load->add_jobs() : load->mutable_jobs(0);
+    job->set_job("train");
+    job->set_making_seconds(job->making_seconds() + seconds);
+    v1::DatasetSeconds* const added = job->add_datasets();
+    added->set_dataset(dataset);
+    added->set_rows(rows);
+    added->set_seconds(seconds);
+  };
+  add(&then, 0, 100, 1);
+  add(&then, 3, 10, 0.5);
+  add(&now, 3, 30, 2.5);
+  add(&now, 0, 150, 1.25);
+  add(&now, 7, 90, 0.9);  // it was not among those of `then`, so its growth is unknown
+  WorkerInput out;
+  ObserveWorker(then, now, 10 * kSecond, "train", &out);
+  ASSERT_EQ(out.datasets.size(), 2u);
+  EXPECT_EQ(out.datasets[0].dataset, 3u);
+  EXPECT_EQ(out.datasets[0].rows, 20);
+  EXPECT_EQ(out.datasets[0].seconds, 2);
+  EXPECT_EQ(out.datasets[1].dataset, 0u);
+  EXPECT_EQ(out.datasets[1].seconds, 0.25);
+  WorkerInput fresh;
+  ObserveWorker(v1::WorkerLoad(), now, 10 * kSecond, "train", &fresh);
+  EXPECT_EQ(fresh.datasets.size(), 3u) << "the job is new here";
+}
+
 TEST(Observed, CachesAreThoseOfTheLastHeartbeat) {
   v1::WorkerLoad then, now;
   for (v1::WorkerLoad* load : {&then, &now}) {

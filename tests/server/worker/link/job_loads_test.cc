@@ -51,6 +51,21 @@ TEST(JobLoads, AreBounded) {
   EXPECT_EQ(sum, 100);
 }
 
+TEST(JobLoads, TheDataSetsThatTookMostTimeAreReported) {
+  loader::JobTimes times;
+  times.job = "train";
+  for (uint64_t i = 0; i < 100; ++i) times.datasets.push_back({i, static_cast<double>(i % 50)});
+  v1::WorkerLoad load;
+  AddJobLoads({times, times}, {}, &load);
+  const auto& datasets = load.jobs(0).datasets();
+  ASSERT_EQ(datasets.size(), static_cast<int>(kMostDatasets));
+  EXPECT_EQ(datasets[0].dataset(), 49u);
+  EXPECT_EQ(datasets[0].rows(), 2 * 49u) << "both jobs of the name";
+  EXPECT_EQ(datasets[0].seconds(), 2 * 49);
+  EXPECT_EQ(datasets[1].dataset(), 99u);
+  EXPECT_EQ(datasets[31].seconds(), 2 * 34);
+}
+
 TEST(SendTimes, AFullStreamCountsUntilItsMessageIsAccepted) {
   SendTimes times;
   const auto sends = times.Of("train");
