@@ -44,8 +44,9 @@ class WatchReactor final : public grpc::ServerUnaryReactor {
 // Requests that name a job that the caller must be allowed to read. The requests of other RPCs name no job, or their
 // callers are not limited to jobs.
 template <typename Request>
-constexpr bool kNamesJob = std::is_same_v<Request, v1::OpenSessionRequest> ||
-                           std::is_same_v<Request, v1::ExplainRequest> || std::is_same_v<Request, v1::WatchRequest>;
+constexpr bool kNamesJob =
+    std::is_same_v<Request, v1::OpenSessionRequest> || std::is_same_v<Request, v1::ExplainRequest> ||
+    std::is_same_v<Request, v1::WatchRequest> || std::is_same_v<Request, v1::StatusRequest>;
 
 // Removes the jobs that the caller may not read, the other callers, and the findings, which name folders of others.
 void OmitOthers(const transport::Peer& caller, v1::StatusReply* status) {

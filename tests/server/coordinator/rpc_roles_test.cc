@@ -161,10 +161,12 @@ TEST_F(RpcRolesTest, ATrainerReachesOnlyItsJobs) {
 
 TEST_F(RpcRolesTest, TheStatusOfATrainerHasOnlyItsJobs) {
   net::ClientSecurity security;
-  const auto status_of = [&](const std::string& token) {
+  const auto status_of = [&](const std::string& token, const std::string& job) {
     security.token = *net::LiveToken::Load([&]() -> absl::StatusOr<std::string> { return token; });
     net::CoordinatorCalls calls({coordinator_->address()}, &net::CoordinatorCalls::NamedError, security);
-    return calls.Wait(&Rpcs::GetStatus, v1::StatusRequest(), absl::Seconds(60));
+    v1::StatusRequest request;
+    request.set_job(job);
+    return calls.Wait(&Rpcs::GetStatus, request, absl::Seconds(60));
   };
   v1::SubmitRequest submit;
   for (const char* name : {"imagenet-1k", "coco"}) {
@@ -172,17 +174,21 @@ TEST_F(RpcRolesTest, TheStatusOfATrainerHasOnlyItsJobs) {
     const grpc::Status submitted = Call("penstock.v1.Coordinator/Submit", "a-operator", submit.SerializeAsString());
     EXPECT_TRUE(submitted.ok()) << submitted.error_message();
   }
-  const auto jobs_of = [&](const std::string& token) {
-    const absl::StatusOr<v1::StatusReply> reply = status_of(token);
+  const auto jobs_of = [&](const std::string& token, const std::string& job = "") {
+    const absl::StatusOr<v1::StatusReply> reply = status_of(token, job);
     EXPECT_TRUE(reply.ok()) << reply.status();
     std::vector<std::string> names;
     if (reply.ok()) {
-      for (const v1::StatusReply::JobStatus& job : reply->jobs()) names.push_back(job.name());
+      for (const v1::StatusReply::JobStatus& known : reply->jobs()) names.push_back(known.name());
     }
     return names;
   };
   EXPECT_THAT(jobs_of("a-viewer"), UnorderedElementsAre("imagenet-1k", "coco"));
   EXPECT_THAT(jobs_of("narrow"), ElementsAre("imagenet-1k"));
+  EXPECT_THAT(jobs_of("a-viewer", "coco"), ElementsAre("coco"));
+  EXPECT_THAT(jobs_of("narrow", "imagenet-1k"), ElementsAre("imagenet-1k"));
+  EXPECT_TRUE(absl::IsPermissionDenied(status_of("narrow", "coco").status()));
+  EXPECT_TRUE(absl::IsNotFound(status_of("a-viewer", "imagenet-2k").status()));
 }
 
 TEST_F(RpcRolesTest, AChangedListAppliesToTheNextCall) {
