@@ -241,6 +241,7 @@ absl::StatusOr<v1::JobSpec> LoadJobArgument(const LocalData& data, const std::st
   constexpr uint64_t kRecords = 100;
   v1::JobSpec job;
   if (argument == "-" || absl::EndsWith(argument, ".textproto")) {
+    PS_RETURN_IF_ERROR(data.CheckNoSource(argument));
     PS_ASSIGN_OR_RETURN(job, LoadJobFileOrInput(data.storage(), argument));
   } else {
     PS_ASSIGN_OR_RETURN(const MadeJob made, MakeJob(data, argument, "", kRecords));

@@ -28,6 +28,11 @@ absl::StatusOr<v1::Source::Kind> LocalData::Source() const {
   return UsageError(absl::StrCat("--source: '", source_, "' is none of TFRECORD, TAR, JSONL, TEXT"));
 }
 
+absl::Status LocalData::CheckNoSource(const std::string& path) const {
+  if (source_.empty()) return absl::OkStatus();
+  return UsageError(absl::StrCat("--source is for globs; write dataset { source: ", source_, " } into ", path));
+}
+
 absl::StatusOr<std::vector<sources::DataRoot>> LocalData::Roots() const {
   if (roots_.empty()) {
     std::vector<sources::DataRoot> roots = {{"local", "/"}};

@@ -106,6 +106,7 @@ class Select final : public Command {
     v1::JobSpec job;
     if (std::any_of(arguments.begin(), arguments.end(), IsJobFile)) {
       if (arguments.size() > 1) return UsageError("one job file, or any number of globs and folders, is expected");
+      PS_RETURN_IF_ERROR(data_.CheckNoSource(arguments[0]));
       PS_ASSIGN_OR_RETURN(job, LoadJobFileOrInput(data_.storage(), arguments[0]));
       if (plan::DatasetOf(job).format() == v1::RAW && !filter_.empty()) {
         return absl::InvalidArgumentError(

@@ -307,6 +307,8 @@ TEST_F(SelectCommand, SelectsFromOneDataSetOfABlend) {
 }
 
 TEST_F(SelectCommand, RejectsWrongUsage) {
+  EXPECT_THAT(ErrorOf({"select", "job.textproto", "--source", "TEXT"}, 2),
+              HasSubstr("--source is for globs; write dataset { source: TEXT } into job.textproto"));
   WriteShard("a.tfrecord", Entries(0, 4));
   EXPECT_THAT(ErrorOf({"select", "a.tfrecord"}, 2), HasSubstr("--filter EXPR is missing"));
   EXPECT_THAT(ErrorOf({"select", "--filter", "label == 0"}, 2), HasSubstr("JOB.textproto, GLOB or FOLDER is missing"));
