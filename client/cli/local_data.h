@@ -43,7 +43,7 @@ class LocalData {
 
   // Returns the kind of the files that --source names, AUTO without the flag. It is for globs; a job file has its own.
   absl::StatusOr<v1::Source::Kind> Source() const;
-  // Returns a usage error if --source is given, because the job file at `path` names the kind itself.
+  // Returns a usage error if the user gave --source. The job file at `path` names the kind itself.
   absl::Status CheckNoSource(const std::string& path) const;
 
   // Returns the folder of --index-dir, by default $XDG_CACHE_HOME/penstock or ~/.cache/penstock. Creates it if

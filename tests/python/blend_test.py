@@ -52,7 +52,7 @@ def test_data_sets_select_their_own_records(small_job, tmp_path):
     job = blend(selects, blend={"epoch_rows": 64}, order={"seed": 3})
     _, local = rows(job, data_root=small_job.data)
     assert set(local[local[:, 0] == 0][:, 3]) == {0, 1, 2, 3}
-    assert min(local[local[:, 0] == 1][:, 3]) == 4
+    assert set(local[local[:, 0] == 1][:, 3]) <= set(range(4, 10))
     with standalone(small_job, tmp_path) as address:
         penstock.submit(job, coordinator=address)
         _, served = rows("both", coordinator=address)
@@ -76,7 +76,10 @@ def test_a_data_set_of_json_lines_has_its_own_features(small_job, tmp_path):
     )
     names, found = rows(job, data_root=tmp_path / "lines")
     assert names == ("web", "lines")
-    assert sorted(found[found[:, 0] == 1][:, 3]) == list(range(100, 130))
+    classes = found[found[:, 0] == 1][:, 3].tolist()
+    assert 28 <= len(classes) <= 32
+    assert len({*classes[:30]}) == len(classes[:30]), "a pass has each line once"
+    assert {*classes} <= {*range(100, 130)}
     assert found[found[:, 0] == 0][:, 3].max() < 10
 
 

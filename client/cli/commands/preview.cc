@@ -62,8 +62,10 @@ class Preview final : public Command {
     PS_ASSIGN_OR_RETURN(v1::JobSpec spec, local_.Load(argument));
     const bool pictures = augment::HasPictures(plan::JobOfSet(spec, 0));
     if (out_.empty() && pictures) return UsageError("--out X.png is missing");
-    PS_ASSIGN_OR_RETURN(spec, ChosenOf(spec, argument, pictures && !as_text));
+    PS_ASSIGN_OR_RETURN(spec, ChosenOf(spec, argument));
     PS_ASSIGN_OR_RETURN(const auto job, local_.Open(spec, AvailableCpus()));
+    // A sheet shows the ops of one pipeline.
+    if (pictures && !as_text && !job->pipelines().are_one()) return DataSetOf(spec, argument, set_).status();
     const sources::Snapshot& snapshot = job->reader().snapshot();
     const plan::EpochOrder plan = job->PlanOf(epoch_);
     if (position_ >= plan.num_positions()) {
@@ -109,14 +111,14 @@ class Preview final : public Command {
   }
 
  private:
-  // Returns the job of the data set of --dataset alone, or the job. A sheet shows the ops of one data set.
-  absl::StatusOr<v1::JobSpec> ChosenOf(const v1::JobSpec& job, const std::string& name, bool is_sheet) const {
-    const bool own = std::any_of(job.dataset().begin(), job.dataset().end(), plan::HasOwnColumns);
-    if (set_.empty() && !(own && is_sheet)) return job;
+  // Returns the job of the data set of --dataset alone, or the job.
+  absl::StatusOr<v1::JobSpec> ChosenOf(const v1::JobSpec& job, const std::string& name) const {
+    if (set_.empty()) return job;
     PS_ASSIGN_OR_RETURN(const int set, DataSetOf(job, name, set_));
     v1::JobSpec one = plan::JobOfSet(job, set);
     one.clear_blend();
     one.mutable_dataset(0)->clear_weight();
+    one.mutable_dataset(0)->clear_repeats();
     return one;
   }
 
