@@ -7,7 +7,6 @@
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "pipeline/loader/data_format.h"
-#include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_order.h"
 
 namespace penstock::loader {
@@ -33,7 +32,7 @@ uint64_t RecordSpaceOf(uint64_t data, const SetFeatures& features) {
 absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec& job,
                                                                std::shared_ptr<DatasetReader> reader,
                                                                DamageVerdict verdict) {
-  PS_ASSIGN_OR_RETURN(std::vector<v1::JobSpec> set_specs, JobsWithFormats(reader->snapshot().containers(), job));
+  PS_ASSIGN_OR_RETURN(const std::vector<v1::JobSpec> set_specs, JobsWithFormats(reader->snapshot().containers(), job));
   PS_ASSIGN_OR_RETURN(augment::SetPipelines pipelines, augment::SetPipelines::Create(set_specs));
   // With other features the rows would lack some.
   PS_CHECK(reader->features().empty() ||
@@ -42,23 +41,21 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec
   for (int set = 0; set < spec.dataset_size(); ++set) {
     spec.mutable_dataset(set)->set_format(set_specs[static_cast<size_t>(set)].dataset(0).format());
   }
-  return Create(spec, std::move(set_specs), std::move(reader), std::move(pipelines), verdict);
+  return Create(spec, std::move(reader), std::move(pipelines), verdict);
 }
 
 absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec& spec,
                                                                std::shared_ptr<DatasetReader> reader,
                                                                std::unique_ptr<const augment::Pipeline> pipeline,
                                                                DamageVerdict verdict) {
-  return Create(spec, plan::JobsOfSets(spec), std::move(reader), augment::SetPipelines(std::move(pipeline)), verdict);
+  return Create(spec, std::move(reader), augment::SetPipelines(std::move(pipeline)), verdict);
 }
 
 absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec& spec,
-                                                               std::vector<v1::JobSpec> set_specs,
                                                                std::shared_ptr<DatasetReader> reader,
                                                                augment::SetPipelines pipelines, DamageVerdict verdict) {
   std::shared_ptr<LoadJob> job(new LoadJob(std::move(pipelines)));
   job->spec_ = spec;
-  job->set_specs_ = std::move(set_specs);
   job->reader_ = std::move(reader);
   job->verdict_ = verdict;
   const sources::Snapshot& snapshot = job->reader_->snapshot();

@@ -50,8 +50,6 @@ class LoadJob {
                                                                DamageVerdict verdict = DamageVerdict::kOwn);
 
   const v1::JobSpec& spec() const { return spec_; }
-  // Returns the job of a data set alone, with the format of its records. set < order().sets().
-  const v1::JobSpec& set_spec(uint32_t set) const { return set_specs_[set]; }
   const augment::SetPipelines& pipelines() const { return pipelines_; }
   // Returns the columns of the job's rows.
   const batch::RowSchema& schema() const { return pipelines_.schema(); }
@@ -90,12 +88,10 @@ class LoadJob {
  private:
   explicit LoadJob(augment::SetPipelines pipelines) : pipelines_(std::move(pipelines)) {}
   static absl::StatusOr<std::shared_ptr<const LoadJob>> Create(const v1::JobSpec& spec,
-                                                               std::vector<v1::JobSpec> set_specs,
                                                                std::shared_ptr<DatasetReader> reader,
                                                                augment::SetPipelines pipelines, DamageVerdict verdict);
 
   v1::JobSpec spec_;
-  std::vector<v1::JobSpec> set_specs_;
   augment::SetPipelines pipelines_;
   std::shared_ptr<DatasetReader> reader_;
   DamageVerdict verdict_ = DamageVerdict::kOwn;

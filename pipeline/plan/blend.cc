@@ -69,7 +69,7 @@ std::vector<uint16_t> Arrange(std::span<const uint64_t> counts, uint64_t block) 
 
 }  // namespace
 
-absl::StatusOr<Blend> Blend::Create(std::span<const double> weights, std::optional<uint64_t> seed, uint64_t batch) {
+absl::StatusOr<Blend> Blend::Create(std::span<const double> weights, std::optional<uint64_t> seed, Block wanted) {
   if (weights.empty() || weights.size() > kMaxSets) {
     return absl::InvalidArgumentError(
         absl::StrCat("a blend of ", weights.size(), " data sets; it may have 1 to ", kMaxSets));
@@ -84,24 +84,23 @@ absl::StatusOr<Blend> Blend::Create(std::span<const double> weights, std::option
   }
   if (!std::isfinite(total)) return absl::InvalidArgumentError("dataset.weight: the sum of the weights is too large");
   const auto least = std::min_element(weights.begin(), weights.end());
-  uint64_t block = batch > 0 ? batch : kLeastBlock;
-  while (batch == 0 && block < kLargestBlock && *least / total * static_cast<double>(block) < 1) block *= 2;
+  uint64_t block = wanted.rows > 0 ? wanted.rows : kLeastBlock;
+  while (wanted.rows == 0 && block < kLargestBlock && *least / total * static_cast<double>(block) < 1) block *= 2;
   const std::vector<uint64_t> counts = CountsOf(weights, total, block);
   if (const auto none = std::find(counts.begin(), counts.end(), 0); none != counts.end()) {
     const double share = weights[none - counts.begin()] / total;
-    if (batch > 0) {
-      return absl::InvalidArgumentError(absl::StrCat("blend.batches: EXACT, and batch.size is ", batch,
+    if (wanted.is_batch) {
+      return absl::InvalidArgumentError(absl::StrCat("blend.batches: EXACT, and batch.size is ", block,
                                                      ", but dataset[", none - counts.begin(), "] has a share of ",
                                                      share, "; a batch needs about ", std::ceil(1 / share), " rows"));
     }
-    return absl::InvalidArgumentError(absl::StrCat("dataset[", none - counts.begin(), "].weight: a share of ",
-                                                   weights[none - counts.begin()] / total,
-                                                   "; the smallest possible one is 1 of ", kLargestBlock, " rows"));
+    return absl::InvalidArgumentError(absl::StrCat("dataset[", none - counts.begin(), "].weight: a share of ", share,
+                                                   "; the smallest possible one is 1 of ", block, " rows"));
   }
   Blend blend;
   blend.seed_ = seed;
   const auto divisor = [](uint64_t a, uint64_t b) { return std::gcd(a, b); };
-  blend.period_ = batch == 0 ? block : block / std::accumulate(counts.begin(), counts.end(), block, divisor);
+  blend.period_ = !wanted.is_batch ? block : block / std::accumulate(counts.begin(), counts.end(), block, divisor);
   blend.set_ = Arrange(counts, block);
   blend.begins_.resize(counts.size() + 1, 0);
   std::partial_sum(counts.begin(), counts.end(), blend.begins_.begin() + 1);

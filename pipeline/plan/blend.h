@@ -6,8 +6,8 @@
 // due first is next. So after any number of rows, each set is less than one row from its share. Then each run of 64
 // rows is shuffled. The rows of a set stay in their order.
 //
-// A block may also be a batch. Then it has one or more equal periods, the shortest parts in which all sets have whole
-// numbers of rows, and no run crosses their borders: so all periods of all batches have the same numbers.
+// A block may also be an epoch or a batch. A batch has one or more equal periods, the shortest parts in which all sets
+// have whole numbers of rows, and no run crosses their borders: so all periods of all batches have the same numbers.
 #ifndef PENSTOCK_PIPELINE_PLAN_BLEND_H_
 #define PENSTOCK_PIPELINE_PLAN_BLEND_H_
 
@@ -38,16 +38,23 @@ class Blend {
     bool operator==(const Row&) const = default;
   };
 
-  // Creates the blend of weights.size() data sets. Without `seed`, runs are not shuffled. With `batch`, at most
-  // kLargestBlock, a block has that many rows. Returns InvalidArgument, with the number of the set, if a weight is not
-  // a positive number or a share is smaller than a row of the largest possible block, and also if there are no sets, or
-  // more than kMaxSets.
-  static absl::StatusOr<Blend> Create(std::span<const double> weights, std::optional<uint64_t> seed,
-                                      uint64_t batch = 0);
+  // The rows of a block, if they do not follow from the shares.
+  struct Block {
+    uint64_t rows = 0;      // at most kLargestBlock; 0: they follow from the shares
+    bool is_batch = false;  // it has periods
+  };
+
+  // Creates the blend of weights.size() data sets. Without `seed`, runs are not shuffled. Returns InvalidArgument, with
+  // the number of the set, if a weight is not a positive number or a share is smaller than a row of the block, or of
+  // the largest possible one, and also if there are no sets, or more than kMaxSets.
+  static absl::StatusOr<Blend> Create(std::span<const double> weights, std::optional<uint64_t> seed, Block wanted);
+  static absl::StatusOr<Blend> Create(std::span<const double> weights, std::optional<uint64_t> seed) {
+    return Create(weights, seed, Block());
+  }
 
   size_t sets() const { return begins_.size() - 1; }
   uint64_t block_rows() const { return set_.size(); }
-  // Returns the rows of a period: block_rows() without `batch`.
+  // Returns the rows of a period: block_rows() unless a block is a batch.
   uint64_t period_rows() const { return period_; }
   // Returns the set's rows in each block. set < sets().
   uint64_t count(size_t set) const { return begins_[set + 1] - begins_[set]; }

@@ -21,15 +21,15 @@ absl::Status ChangeError(size_t number, const std::string& text) {
 
 absl::StatusOr<BlendSchedule> BlendSchedule::Create(const std::vector<double>& weights,
                                                     const std::vector<WeightChange>& changes,
-                                                    std::optional<uint64_t> seed, uint64_t batch) {
+                                                    std::optional<uint64_t> seed, Blend::Block block) {
   BlendSchedule schedule;
-  PS_RETURN_IF_ERROR(schedule.Add(0, weights, seed, batch));
+  PS_RETURN_IF_ERROR(schedule.Add(0, weights, seed, block));
   if (changes.size() > kMaxChanges) {
     return absl::InvalidArgumentError(absl::StrCat("blend.change: at most ", kMaxChanges));
   }
   std::vector<double> before = weights;
   uint64_t end = 0;  // where the change before ends
-  const uint64_t unit = batch > 0 ? batch : Blend::kRun;
+  const uint64_t unit = block.is_batch ? block.rows : Blend::kRun;
   for (size_t i = 0; i < changes.size(); ++i) {
     const WeightChange& change = changes[i];
     if (change.weights.size() != weights.size()) {
@@ -49,18 +49,18 @@ absl::StatusOr<BlendSchedule> BlendSchedule::Create(const std::vector<double>& w
         now.push_back(before[set] + (change.weights[set] - before[set]) * done);
       }
       const auto rows = static_cast<uint64_t>(static_cast<unsigned __int128>(change.over_rows) * step / steps);
-      PS_RETURN_IF_ERROR(schedule.Add((change.at_rows + rows) / unit * unit, now, seed, batch));
+      PS_RETURN_IF_ERROR(schedule.Add((change.at_rows + rows) / unit * unit, now, seed, block));
     }
-    PS_RETURN_IF_ERROR(schedule.Add(end / unit * unit, change.weights, seed, batch));
+    PS_RETURN_IF_ERROR(schedule.Add(end / unit * unit, change.weights, seed, block));
     before = change.weights;
   }
   return schedule;
 }
 
 absl::Status BlendSchedule::Add(uint64_t begin, const std::vector<double>& weights, std::optional<uint64_t> seed,
-                                uint64_t batch) {
+                                Blend::Block block) {
   if (begin > 0 && seed.has_value()) seed = HashWords({kPartDomain, *seed, begin});
-  PS_ASSIGN_OR_RETURN(Blend blend, Blend::Create(weights, seed, batch));
+  PS_ASSIGN_OR_RETURN(Blend blend, Blend::Create(weights, seed, block));
   if (parts_.empty()) {
     rows_before_.emplace_back(weights.size(), 0);
   } else if (begin == begins_.back()) {  // the part before has no rows

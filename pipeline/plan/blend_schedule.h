@@ -30,12 +30,12 @@ class BlendSchedule {
   static constexpr uint64_t kRampSteps = 16;  // parts of a change over some rows, at most
 
   // Creates the blend of the data sets with `weights`, which `changes` replace one after the other. A part begins at a
-  // multiple of Blend::kRun or, with `batch`, of a batch: places between are rounded down. `seed` and `batch` are those
-  // of Blend::Create(). Returns its errors, and InvalidArgument with the number of the change if there are more than
-  // kMaxChanges, or if a change begins before the end of its predecessor.
+  // multiple of Blend::kRun or, if a block is a batch, of a batch: places between are rounded down. `seed` and `block`
+  // are those of Blend::Create(). Returns its errors, and InvalidArgument with the number of the change if there are
+  // more than kMaxChanges, or if a change begins before the end of its predecessor.
   static absl::StatusOr<BlendSchedule> Create(const std::vector<double>& weights,
                                               const std::vector<WeightChange>& changes, std::optional<uint64_t> seed,
-                                              uint64_t batch = 0);
+                                              Blend::Block block = {});
 
   // Returns the first place of each part. The first one is 0.
   const std::vector<uint64_t>& begins() const { return begins_; }
@@ -51,7 +51,8 @@ class BlendSchedule {
 
  private:
   BlendSchedule() = default;
-  absl::Status Add(uint64_t begin, const std::vector<double>& weights, std::optional<uint64_t> seed, uint64_t batch);
+  absl::Status Add(uint64_t begin, const std::vector<double>& weights, std::optional<uint64_t> seed,
+                   Blend::Block block);
   size_t PartOf(uint64_t place) const;
 
   std::vector<uint64_t> begins_;

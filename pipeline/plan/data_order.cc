@@ -19,6 +19,8 @@ constexpr uint64_t kMaxPositions = Permutation::kMaxSize;
 // The use of a seed. It is part of the hash. Fixed by the plan's version.
 constexpr uint64_t kSetDomain = 0x626c656e642d7331;    // "blend-s1"
 constexpr uint64_t kBlendDomain = 0x626c656e642d6231;  // "blend-b1"
+// Rows of the longest epoch that is one block. Fixed by the plan's version.
+constexpr uint64_t kLargestEpochBlock = 1 << 18;
 
 // Returns ceil(records * rows / share).
 unsigned __int128 RowsForPass(uint64_t records, uint64_t share, uint64_t rows) {
@@ -73,11 +75,14 @@ absl::Status DataOrder::MakeBlend(const std::vector<uint64_t>& counts, const Ble
   }
   const std::optional<uint64_t> seed =
       options_.shuffle == Shuffle::kNone ? std::nullopt : std::optional(HashWords({kBlendDomain, options_.seed}));
-  PS_ASSIGN_OR_RETURN(blend_, BlendSchedule::Create(weights, blend.changes, seed, blend.batch));
   if (repeated_rows > static_cast<double>(kMaxPositions)) return TooManyRows();
   const bool is_given = blend.epoch_rows != 0 || repeated_rows > 0;
   unsigned __int128 rows = blend.epoch_rows;
   if (repeated_rows > 0) rows = std::max<uint64_t>(1, static_cast<uint64_t>(std::llround(repeated_rows)));
+  Blend::Block block{.rows = blend.batch, .is_batch = blend.batch > 0};
+  // A block of a whole epoch has exactly the repeated rows of each set.
+  if (repeated_rows > 0 && blend.batch == 0 && rows <= kLargestEpochBlock) block.rows = static_cast<uint64_t>(rows);
+  PS_ASSIGN_OR_RETURN(blend_, BlendSchedule::Create(weights, blend.changes, seed, block));
   for (uint32_t set = 0; set < sets() && !is_given; ++set) {
     const auto pass = RowsForPass(sets_[set].offsets->num_records(), share(set), rows_per());
     if (rows == 0 || (blend.end == EpochEnd::kLongest ? pass > rows : pass < rows)) rows = pass;

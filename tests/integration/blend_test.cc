@@ -121,6 +121,18 @@ class BlendTest : public ::testing::Test {
       EXPECT_TRUE(std::equal(rows.begin(), rows.end(), alone.begin())) << whole.dataset(set).name();
     }
   }
+  // Reads two epochs from 1, 2 and 5 workers, and expects the rows of a local job.
+  std::vector<support::ReadResult> ReadOnFleets() {
+    const std::string expected = support::PlainDigest(dataset_, job(), 2);
+    std::vector<support::ReadResult> results;
+    for (const int workers : {1, 2, 5}) {
+      SCOPED_TRACE(testing::Message() << workers << " workers");
+      results.push_back(ReadOn(workers));
+      EXPECT_TRUE(results.back().status.ok()) << results.back().status;
+      EXPECT_EQ(results.back().digest, expected);
+    }
+    return results;
+  }
   // Returns the ids of the rows of each data set, in order.
   static std::map<int, std::vector<std::pair<int64_t, int64_t>>> BySet(const support::ReadResult& result) {
     std::map<int, std::vector<std::pair<int64_t, int64_t>>> rows;
@@ -135,12 +147,7 @@ class BlendTest : public ::testing::Test {
 };
 
 TEST_F(BlendTest, AnyNumberOfWorkersGivesTheRowsOfALocalJob) {
-  const std::string expected = support::PlainDigest(dataset_, job(), 2);
-  for (const int workers : {1, 2, 5}) {
-    SCOPED_TRACE(testing::Message() << workers << " workers");
-    const support::ReadResult result = ReadOn(workers);
-    ASSERT_TRUE(result.status.ok()) << result.status;
-    EXPECT_EQ(result.digest, expected);
+  for (const support::ReadResult& result : ReadOnFleets()) {
     const auto rows = BySet(result);
     ASSERT_EQ(result.stats.datasets.size(), 3u);
     for (int set = 0; set < 3; ++set) {
@@ -164,12 +171,7 @@ TEST_F(BlendTest, ADataSetHasTheRowsOfAJobOfItAlone) {
 // Two of the data sets share a file, and select other records of it.
 TEST_F(BlendTest, EachDataSetSelectsItsOwnRecords) {
   SelectInEach();
-  const std::string expected = support::PlainDigest(dataset_, job(), 2);
-  for (const int workers : {1, 2, 5}) {
-    SCOPED_TRACE(testing::Message() << workers << " workers");
-    const support::ReadResult result = ReadOn(workers);
-    ASSERT_TRUE(result.status.ok()) << result.status;
-    EXPECT_EQ(result.digest, expected);
+  for (const support::ReadResult& result : ReadOnFleets()) {
     for (const auto& [set, ids] : BySet(result)) {
       for (const auto& [shard, record] : ids) {
         const int64_t file = shard + (set == 0 ? 0 : 2);
@@ -311,13 +313,7 @@ TEST_F(BlendTest, ADataSetWithoutFilesIsNamed) {
 // One of the data sets has JSON lines with other keys.
 TEST_F(BlendTest, ADataSetOfOtherFilesHasItsOwnFeaturesAndOps) {
   AddLines();
-  const std::string expected = support::PlainDigest(dataset_, job(), 2);
-  for (const int workers : {1, 2, 5}) {
-    SCOPED_TRACE(testing::Message() << workers << " workers");
-    const support::ReadResult result = ReadOn(workers);
-    ASSERT_TRUE(result.status.ok()) << result.status;
-    EXPECT_EQ(result.digest, expected);
-  }
+  ReadOnFleets();
   // The bytes of each data set are those of a job of it alone.
   const auto blended = ColumnsBySet(job(), 2);
   ASSERT_EQ(blended.size(), 4u);

@@ -11,7 +11,6 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "net/job_mirror.h"
-#include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_order.h"
 #include "server/coordinator/explain/explain.h"
 #include "server/coordinator/explain/observed.h"
@@ -79,12 +78,14 @@ void AddFacts(const JobEntry& entry, ExplainInput* out) {
     out->row_bytes += elements * BytesOf(column.dtype());
     out->floats = out->floats || (column.dtype() == v1::FLOAT32 && elements >= kLargeColumn);
   }
-  for (const v1::JobSpec& set : plan::JobsOfSets(job.spec())) {
-    for (const v1::Op& op : set.ops()) {
+  const auto add_ops = [out](const google::protobuf::RepeatedPtrField<v1::Op>& ops) {
+    for (const v1::Op& op : ops) {
       out->decodes = out->decodes || op.has_decode_image();
       out->crops = out->crops || op.has_random_resized_crop() || op.has_random_crop() || op.has_center_crop();
     }
-  }
+  };
+  add_ops(job.spec().ops());
+  for (const v1::Dataset& dataset : job.spec().dataset()) add_ops(dataset.ops());
 }
 
 // Returns the error lines about files of this job.

@@ -17,7 +17,7 @@ const std::vector<double> kWeights = {7, 3};
 
 BlendSchedule Make(const std::vector<WeightChange>& changes, uint64_t batch = 0,
                    const std::vector<double>& weights = kWeights) {
-  const auto schedule = BlendSchedule::Create(weights, changes, 5, batch);
+  const auto schedule = BlendSchedule::Create(weights, changes, 5, {.rows = batch, .is_batch = batch > 0});
   EXPECT_TRUE(schedule.ok()) << schedule.status();
   return *schedule;
 }

@@ -130,7 +130,7 @@ TEST(Blend, EachPeriodOfEachBatchHasTheSameRows) {
       {{7, 3}, 256}, {{5, 2, 1}, 32}, {{1}, 100}, {{1, 1}, 2}, {{5, 3}, 4096}, {{1, 1, 1}, 200}, {{1, 2, 97}, 1000}};
   for (const auto& [weights, batch] : cases) {
     const std::optional<uint64_t> seed = std::uniform_int_distribution<uint64_t>(0, 99)(random);
-    const auto blend = Blend::Create(weights, seed, batch);
+    const auto blend = Blend::Create(weights, seed, {.rows = batch, .is_batch = true});
     ASSERT_TRUE(blend.ok()) << blend.status();
     ASSERT_EQ(blend->block_rows(), batch);
     const uint64_t period = blend->period_rows();
@@ -149,14 +149,15 @@ TEST(Blend, EachPeriodOfEachBatchHasTheSameRows) {
       }
     }
   }
-  const auto halves = Blend::Create(std::vector<double>{5, 2, 1}, 1, 32);
+  const auto halves = Blend::Create(std::vector<double>{5, 2, 1}, 1, {.rows = 32, .is_batch = true});
   EXPECT_EQ(halves->period_rows(), 8u) << "5, 2 and 1 rows";
 }
 
 TEST(Blend, ABatchIsShuffled) {
   for (const uint64_t batch : {8, 64, 100, 1000}) {
-    const auto one = Blend::Create(std::vector<double>{1, 3}, 1, batch),
-               two = Blend::Create(std::vector<double>{1, 3}, 2, batch);
+    const Blend::Block block{.rows = batch, .is_batch = true};
+    const auto one = Blend::Create(std::vector<double>{1, 3}, 1, block),
+               two = Blend::Create(std::vector<double>{1, 3}, 2, block);
     uint64_t differs = 0;
     for (uint64_t place = 0; place < 4000; ++place) differs += one->At(place).set != two->At(place).set;
     EXPECT_GT(differs, 800u) << batch;
@@ -164,9 +165,10 @@ TEST(Blend, ABatchIsShuffled) {
 }
 
 TEST(Blend, ABatchThatIsTooSmallForAShareIsAnError) {
-  EXPECT_THAT(std::string(Blend::Create(std::vector<double>{19, 1}, 1, 8).status().message()),
-              HasSubstr("blend.batches: EXACT, and batch.size is 8, but dataset[1] has a share of 0.05; a batch needs "
-                        "about 20 rows"));
+  EXPECT_THAT(
+      std::string(Blend::Create(std::vector<double>{19, 1}, 1, {.rows = 8, .is_batch = true}).status().message()),
+      HasSubstr("blend.batches: EXACT, and batch.size is 8, but dataset[1] has a share of 0.05; a batch needs "
+                "about 20 rows"));
 }
 
 TEST(Blend, ASmallShareHasALargerBlock) {

@@ -117,12 +117,24 @@ TEST(DataOrder, RepeatsGiveEachSetItsPasses) {
   blend.sets[2].repeats = 10;
   const OrderPtr order = Make(kCounts, {.seed = 5}, blend);
   ASSERT_EQ(order->num_positions(), 368u);  // 117.5 + 200 + 50
-  const double rows[] = {117.5, 200, 50};
-  const std::vector<SetProgress> end = order->ProgressAt({1, 0});
-  for (size_t set = 0; set < 3; ++set) EXPECT_NEAR(static_cast<double>(end[set].rows), rows[set], 2) << set;
-  EXPECT_NEAR(order->PassesPerEpoch(0), 2.5, 0.01);
-  EXPECT_NEAR(order->PassesPerEpoch(1), 1, 0.01);
-  EXPECT_NEAR(order->PassesPerEpoch(2), 10, 0.05);
+  const std::vector<SetProgress> one = order->ProgressAt({1, 0}), three = order->ProgressAt({3, 0});
+  EXPECT_EQ(one[0].rows, 118u);
+  EXPECT_EQ(one[1].rows, 200u) << "one pass";
+  EXPECT_EQ(one[2].rows, 50u) << "ten passes";
+  EXPECT_EQ(three[1].rows, 600u);
+  EXPECT_NEAR(order->PassesPerEpoch(0), 2.5, 0.011) << "half a row of 47";
+  EXPECT_EQ(order->PassesPerEpoch(1), 1);
+  EXPECT_EQ(order->PassesPerEpoch(2), 10);
+}
+
+TEST(DataOrder, RepeatsOfALongEpochAreWithinTheRoundingOfAShare) {
+  const OrderPtr order =
+      Make({300'000, 7'000}, {.seed = 5},
+           {.sets = {{.name = "a", .shards = 1, .repeats = 1}, {.name = "b", .shards = 1, .repeats = 3}}});
+  ASSERT_EQ(order->num_positions(), 321'000u);
+  const double rounding = 321'000.0 / 65'536 + 2;
+  EXPECT_NEAR(static_cast<double>(order->ProgressAt({1, 0})[0].rows), 300'000, rounding);
+  EXPECT_NEAR(static_cast<double>(order->ProgressAt({1, 0})[1].rows), 21'000, rounding);
 }
 
 TEST(DataOrder, AnEpochOfExactBatchesHasWholeBatches) {

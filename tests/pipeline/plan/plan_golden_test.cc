@@ -101,6 +101,11 @@ std::vector<BlendCase> BlendCases() {
       {{30, 0, 17, 200, 5}, {}, {.sets = {{"a", 3, 5}, {"b", 1, 2}, {"c", 1, 1}}, .end = EpochEnd::kShortest}},
       {{1'281'167, 40'000, 25'537}, {}, {.sets = {{"web", 1, 0.7}, {"code", 2, 0.3}}, .epoch_rows = 1'000'000}},
       {{uint64_t{1} << 40, 11}, {}, {.sets = {{"large", 1, 1e5}, {"tiny", 1, 0.5}}}},
+      {{30, 0, 17, 200, 5}, {}, {.sets = {{"a", 3, 5}, {"b", 1, 2}, {"c", 1, 1}}, .batch = 80}},
+      {{30, 0, 17, 200, 5}, {}, {.sets = {{"a", 3, 0, 2.5}, {"b", 1, 0, 1}, {"c", 1, 0, 10}}}},
+      {{30, 0, 17, 200, 5},
+       {},
+       {.sets = {{"a", 3, 5}, {"b", 1, 2}, {"c", 1, 1}}, .changes = {{640, 256, {1, 1, 9}}, {2000, 0, {1, 2, 3}}}}},
   };
   for (BlendCase c : data) {
     for (const Shuffle shuffle : {Shuffle::kNone, Shuffle::kChunked, Shuffle::kFull}) {
