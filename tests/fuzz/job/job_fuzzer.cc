@@ -12,8 +12,10 @@
 #include "config/daemon_config.h"
 #include "config/job_file.h"
 #include "google/protobuf/text_format.h"
+#include "google/protobuf/util/message_differencer.h"
 #include "pipeline/augment/check_pipeline.h"
 #include "pipeline/augment/pipeline.h"
+#include "pipeline/plan/job_dataset.h"
 #include "pipeline/records/example_builder.h"
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"
@@ -89,8 +91,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   penstock::v1::JobSpec again;
   PS_CHECK(google::protobuf::TextFormat::PrintToString(job, &printed));
   PS_CHECK(penstock::config::CheckJobText(printed, penstock::augment::CheckPipeline, &again).empty());
-  PS_CHECK(job.SerializeAsString() == again.SerializeAsString());
+  PS_CHECK(google::protobuf::util::MessageDifferencer::Equals(job, again));
   PS_CHECK(again.ParseFromString(job.SerializeAsString()));  // as an RPC does
-  MakeRows(job);
+  for (const penstock::v1::JobSpec& set : penstock::plan::JobsOfSets(job)) MakeRows(set);
   return 0;
 }
