@@ -1,5 +1,5 @@
-// A job that blends data sets, on real processes: a worker that is killed, one that drains, and a coordinator that
-// restarts.
+// A job that blends data sets with selections and ops of their own, in exact batches and with weights that change, on
+// real processes: a worker that is killed, one that drains, and a coordinator that restarts.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -19,7 +19,15 @@ TEST(BlendedJob, KeepsItsRowsWhileWorkersAndTheCoordinatorDie) {
     added->set_weight(set + 0.5);
     for (size_t file = static_cast<size_t>(set); file < 6; file += 2) added->add_files(dataset.files[file]);
   }
+  dataset.job.mutable_dataset(0)->add_select()->mutable_sample()->set_fraction(0.7);
+  dataset.job.mutable_dataset(2)->add_select()->mutable_every()->set_n(2);
+  *dataset.job.mutable_dataset(1)->mutable_ops() = dataset.job.ops();
+  dataset.job.mutable_dataset(1)->add_ops()->mutable_random_vertical_flip();
   dataset.job.mutable_blend()->set_epoch_rows(320);  // several passes of the small data sets
+  dataset.job.mutable_blend()->set_batches(v1::Blend::EXACT);
+  v1::WeightChange* const change = dataset.job.mutable_blend()->add_change();
+  change->set_at_rows(400);  // after the faults have begun
+  (*change->mutable_weights())["a"] = 2;
   dataset.job.mutable_batch()->set_size(16);
   const std::string expected = support::PlainDigest(dataset, dataset.job, 2);
   support::ProcessCluster cluster({.workers = 3}, dataset.roots);
