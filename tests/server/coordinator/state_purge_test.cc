@@ -240,6 +240,39 @@ TEST_F(StatePurgeTest, AnOldWorkerIsNamed) {
   EXPECT_THAT(answer.reply.parts(2).message(), HasSubstr("cannot purge: upgrade it"));
 }
 
+// A worker needs the kinds of all data sets to find what it cached.
+TEST_F(StatePurgeTest, TheTaskOfABlendHasTheKindOfEachDataSet) {
+  v1::JobSpec spec = SimpleSpec("train");
+  spec.mutable_dataset(0)->set_name("tar");
+  spec.mutable_dataset(0)->set_weight(1);
+  v1::Dataset* const lines = spec.add_dataset();
+  lines->set_name("lines");
+  lines->set_weight(1);
+  lines->add_files("lines-*");
+  spec.mutable_blend()->set_epoch_rows(64);
+  h.Do<v1::SubmitReply>(SubmitOf(spec));
+  std::string first_of_lines;  // path of the fourth file
+  for (std::vector<v1::Task> tasks = TasksIn(h.Beat("a")); !tasks.empty(); tasks = TasksIn(h.Beat("a"))) {
+    for (const v1::Task& task : tasks) {
+      v1::ReportTaskRequest report = DoneBy("a", task, 8, 25);
+      if (task.has_prepare()) {
+        report.add_set_files(3);
+        report.add_set_files(5);
+        first_of_lines = report.files(3).path();
+      }
+      if (task.has_index()) {
+        report.mutable_shard()->set_container(report.shard().path() < first_of_lines ? v1::TAR : v1::JSONL);
+      }
+      h.Report(report);
+    }
+  }
+  ASSERT_EQ(h.Job("train").state(), v1::READY) << h.Job("train").error();
+  Purge();
+  const v1::PurgeJob purge = TaskOf("a").purge();
+  EXPECT_EQ(purge.container(), v1::TAR);
+  EXPECT_THAT(purge.more_containers(), ElementsAre(v1::JSONL));
+}
+
 TEST(PurgeDeskTest, ALargeJobIsPurgedInSeveralTasks) {
   PurgeDesk desk;
   PurgePlan plan;
