@@ -58,13 +58,18 @@ absl::StatusOr<std::shared_ptr<const plan::DataOrder>> OrderOf(const v1::Job& jo
 std::string ShareLines(const plan::DataOrder& order) {
   std::string out;
   for (uint32_t set = 0; set < order.sets() && order.sets() > 1; ++set) {
-    absl::StrAppendFormat(&out, "  dataset %s: %d of %d rows, %.3g passes in an epoch\n", order.set_name(set),
-                          order.share(set), order.rows_per(), order.PassesPerEpoch(set));
+    const double passes = order.PassesPerEpoch(set);
+    absl::StrAppendFormat(&out, "  dataset %s: %d of %d rows, %s passes in an epoch\n", order.set_name(set),
+                          order.share(set), order.rows_per(),
+                          passes < 1000 ? absl::StrFormat("%.3g", passes) : absl::StrFormat("%.0f", passes));
   }
   if (order.blend() == nullptr) return out;
   const std::vector<uint64_t>& begins = order.blend()->begins();
   for (size_t part = 1; part < begins.size(); ++part) {
-    const plan::Blend& now = order.blend()->part(part);
+    const plan::Blend &now = order.blend()->part(part), &before = order.blend()->part(part - 1);
+    bool changes = now.block_rows() != before.block_rows();
+    for (uint32_t set = 0; set < order.sets(); ++set) changes = changes || now.count(set) != before.count(set);
+    if (!changes) continue;  // steps of a ramp may have the same shares of a batch
     absl::StrAppend(&out, "  from row ", begins[part], ":");
     for (uint32_t set = 0; set < std::min(order.sets(), kSetsOfLine); ++set) {
       absl::StrAppend(&out, set == 0 ? " " : ", ", order.set_name(set), " ", now.count(set));

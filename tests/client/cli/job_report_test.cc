@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
+
 namespace penstock::cli {
 namespace {
 
@@ -56,6 +58,15 @@ TEST(JobReport, PrintsTheShareOfEachDataSetOfABlend) {
   EXPECT_EQ(ShareLines(**OrderOf(job)),
             "  dataset web: 57344 of 65536 rows, 7 passes in an epoch\n"
             "  dataset code: 8192 of 65536 rows, 0.667 passes in an epoch\n");
+  job.mutable_spec()->mutable_batch()->set_size(8);
+  job.mutable_spec()->mutable_blend()->set_batches(v1::Blend::EXACT);
+  v1::WeightChange* const change = job.mutable_spec()->mutable_blend()->add_change();
+  change->set_at_rows(160);
+  change->set_over_rows(128);
+  (*change->mutable_weights())[job.spec().dataset(0).name()] = job.spec().dataset(1).weight();
+  const std::string lines = ShareLines(**OrderOf(job));
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 5) << "steps with equal shares have one line:\n" << lines;
+  EXPECT_THAT(lines, HasSubstr(": web 4, code 4 of 8 rows\n"));
 }
 
 TEST(JobReport, DescribesMixedLabelsAsTrainersReceiveThem) {
