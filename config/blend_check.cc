@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <map>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "base/near_name.h"
@@ -59,13 +59,18 @@ void CheckChanges(const v1::JobSpec& job, std::vector<Mistake>* out) {
     if (change.weights().empty()) {
       out->push_back({0, field + ".weights", "none: name a data set, as in weights { key: \"web\" value: 2 }"});
     }
-    for (const auto& [name, weight] : std::map<std::string, double>(change.weights().begin(), change.weights().end())) {
+    std::set<std::string> seen;
+    for (const v1::SetWeight& set : change.weights()) {
+      const std::string& name = set.key();
+      if (!seen.insert(name).second) {
+        out->push_back({0, field + ".weights", absl::StrCat("two weights of '", name, "'; leave one out")});
+      }
       if (std::find(names.begin(), names.end(), name) == names.end()) {
         out->push_back(
             {0, field + ".weights", absl::StrCat("there is no data set '", name, "'", DidYouMean(name, names))});
       }
-      if (!(weight > 0 && std::isfinite(weight))) {
-        out->push_back({0, field + ".weights", absl::StrCat(name, ": ", weight, "; it must be a positive number")});
+      if (!(set.value() > 0 && std::isfinite(set.value()))) {
+        out->push_back({0, field + ".weights", absl::StrCat(name, ": ", set.value(), "; it must be a positive number")});
       }
     }
   }

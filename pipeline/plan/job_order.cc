@@ -40,11 +40,12 @@ namespace {
 std::vector<WeightChange> ChangesOf(const v1::JobSpec& job) {
   std::vector<double> weights;
   for (const v1::Dataset& dataset : job.dataset()) weights.push_back(dataset.weight());
+  const std::vector<std::string> names = SetNamesOf(job);
   std::vector<WeightChange> changes;
   for (const v1::WeightChange& change : job.blend().change()) {
-    for (int set = 0; set < job.dataset_size(); ++set) {
-      const auto found = change.weights().find(job.dataset(set).name());
-      if (found != change.weights().end()) weights[static_cast<size_t>(set)] = found->second;
+    for (const v1::SetWeight& weight : change.weights()) {
+      const auto found = std::find(names.begin(), names.end(), weight.key());
+      if (found != names.end()) weights[static_cast<size_t>(found - names.begin())] = weight.value();
     }
     changes.push_back({change.at_rows(), change.over_rows(), weights});
   }

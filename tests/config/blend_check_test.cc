@@ -5,10 +5,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <string>
-#include <tuple>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -82,33 +79,22 @@ TEST(BlendCheck, NamesTheDataSetAndTheWayOut) {
   EXPECT_THAT(BlendMistakesOf("dataset { repeats: 2 }"), HasSubstr("dataset[0].repeats: it is the share of"));
   EXPECT_THAT(BlendMistakesOf(absl::StrCat(kTwo, " blend { epoch_rows: 20 batches: EXACT } batch { size: 8 }")),
               HasSubstr("blend.epoch_rows: 20; with batches: EXACT it must be a multiple of batch.size, 8"));
-  // The map is filled here, because libprotobuf cannot parse it as text for a program with ThreadSanitizer.
-  const auto changing = [](const std::vector<std::tuple<uint64_t, uint64_t, std::map<std::string, double>>>& changes,
-                           const std::string& sets = kTwo) {
-    v1::JobSpec job;
-    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(sets + " blend { }", &job));
-    for (const auto& [at_rows, over_rows, weights] : changes) {
-      v1::WeightChange* const change = job.mutable_blend()->add_change();
-      change->set_at_rows(at_rows);
-      change->set_over_rows(over_rows);
-      for (const auto& [name, weight] : weights) (*change->mutable_weights())[name] = weight;
-    }
-    std::vector<Mistake> mistakes;
-    CheckBlend(job, &mistakes);
-    std::string text;
-    for (const Mistake& mistake : mistakes) absl::StrAppend(&text, mistake.field, ": ", mistake.message, "\n");
-    return text;
+  const auto changing = [](const std::string& changes) {
+    return BlendMistakesOf(absl::StrCat(kTwo, " blend { ", changes, " }"));
   };
-  EXPECT_EQ(changing({{9, 5, {{"web", 2}}}, {14, 0, {{"code", 2}}}}), "");
-  EXPECT_THAT(changing({{9, 5, {{"web", 2}}}, {13, 0, {{"code", 2}}}}),
+  EXPECT_EQ(changing("change { at_rows: 9 over_rows: 5 weights { key: 'web' value: 2 } }"
+                     "change { at_rows: 14 weights { key: 'code' value: 2 } }"),
+            "");
+  EXPECT_THAT(changing("change { at_rows: 9 over_rows: 5 weights { key: 'web' value: 2 } }"
+                       "change { at_rows: 13 weights { key: 'code' value: 2 } }"),
               HasSubstr("blend.change[1].at_rows: 13; it must be at least 14, where the change before it ends"));
-  EXPECT_THAT(changing({{9, 0, {}}}), HasSubstr("blend.change[0].weights: none: name a data set"));
-  EXPECT_THAT(changing({{0, 0, {{"cod", 0}}}}),
+  EXPECT_THAT(changing("change { at_rows: 9 }"), HasSubstr("blend.change[0].weights: none: name a data set"));
+  EXPECT_THAT(changing("change { weights { key: 'cod' value: 0 } }"),
               AllOf(HasSubstr("blend.change[0].weights: there is no data set 'cod' (did you mean 'code'?)"),
                     HasSubstr("blend.change[0].weights: cod: 0; it must be a positive number")));
-  EXPECT_THAT(changing({{uint64_t{1} << 63, 0, {{"web", 2}}}}),
+  EXPECT_THAT(changing("change { at_rows: 9223372036854775808 weights { key: 'web' value: 2 } }"),
               HasSubstr("blend.change[0]: `at_rows` and `over_rows` are below 2^62"));
-  EXPECT_THAT(changing({{0, 0, {{"web", 2}}}}, kRepeats),
+  EXPECT_THAT(BlendMistakesOf(absl::StrCat(kRepeats, " blend { change { weights { key: 'web' value: 2 } } }")),
               HasSubstr("blend.change: data sets with repeats have no weights to change"));
   std::string many;
   for (int i = 0; i < 1025; ++i)

@@ -27,7 +27,9 @@ TEST(BlendedJob, KeepsItsRowsWhileWorkersAndTheCoordinatorDie) {
   dataset.job.mutable_blend()->set_batches(v1::Blend::EXACT);
   v1::WeightChange* const change = dataset.job.mutable_blend()->add_change();
   change->set_at_rows(400);  // after the faults have begun
-  (*change->mutable_weights())["a"] = 2;
+  v1::SetWeight* const weight = change->add_weights();
+  weight->set_key("a");
+  weight->set_value(2);
   dataset.job.mutable_batch()->set_size(16);
   const std::string expected = support::PlainDigest(dataset, dataset.job, 2);
   support::ProcessCluster cluster({.workers = 3}, dataset.roots);

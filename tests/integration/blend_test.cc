@@ -245,7 +245,9 @@ TEST_F(BlendTest, AStateOfAnotherBlendIsRejected) {
   rejects("batches");
   v1::WeightChange* const change = job().mutable_blend()->add_change();
   change->set_at_rows(128);
-  (*change->mutable_weights())["web"] = 1;
+  v1::SetWeight* const weight = change->add_weights();
+  weight->set_key("web");
+  weight->set_value(1);
   rejects("a change of the weights");
   for (v1::Dataset& dataset : *job().mutable_dataset()) {
     dataset.clear_weight();
@@ -290,7 +292,9 @@ TEST_F(BlendTest, ExactBatchesHaveTheSharesInEachRank) {
 TEST_F(BlendTest, WeightsChangeDuringTheRun) {
   v1::WeightChange* const change = job().mutable_blend()->add_change();
   change->set_at_rows(256);  // in epoch 1
-  (*change->mutable_weights())["web"] = 1;
+  v1::SetWeight* const weight = change->add_weights();
+  weight->set_key("web");
+  weight->set_value(1);
   const std::string expected = support::PlainDigest(dataset_, job(), 3);
   const support::ReadResult result = ReadOn(2, 3);
   ASSERT_TRUE(result.status.ok()) << result.status;

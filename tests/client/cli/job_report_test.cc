@@ -63,7 +63,9 @@ TEST(JobReport, PrintsTheShareOfEachDataSetOfABlend) {
   v1::WeightChange* const change = job.mutable_spec()->mutable_blend()->add_change();
   change->set_at_rows(160);
   change->set_over_rows(128);
-  (*change->mutable_weights())[job.spec().dataset(0).name()] = job.spec().dataset(1).weight();
+  v1::SetWeight* const weight = change->add_weights();
+  weight->set_key(job.spec().dataset(0).name());
+  weight->set_value(job.spec().dataset(1).weight());
   const std::string lines = ShareLines(**OrderOf(job));
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 5) << "steps with equal shares have one line:\n" << lines;
   EXPECT_THAT(lines, HasSubstr(": web 4, code 4 of 8 rows\n"));
