@@ -70,7 +70,8 @@ void CheckChanges(const v1::JobSpec& job, std::vector<Mistake>* out) {
             {0, field + ".weights", absl::StrCat("there is no data set '", name, "'", DidYouMean(name, names))});
       }
       if (!(set.value() > 0 && std::isfinite(set.value()))) {
-        out->push_back({0, field + ".weights", absl::StrCat(name, ": ", set.value(), "; it must be a positive number")});
+        out->push_back(
+            {0, field + ".weights", absl::StrCat(name, ": ", set.value(), "; it must be a positive number")});
       }
     }
   }

@@ -26,33 +26,38 @@ void CheckName(const std::string& name, std::vector<Mistake>* out) {
   }
 }
 
-// Returns the files of a source that names its records' format.
-absl::string_view NounOf(v1::Source::Kind source) {
-  return source == v1::Source::TAR ? "tar archives" : source == v1::Source::JSONL ? "JSONL files" : "text files";
-}
+// The one source whose records have a format, and nouns for its files and its records.
+struct FormatSource {
+  v1::RecordFormat format;
+  v1::Source::Kind source;
+  const char *files, *records;
+};
+constexpr FormatSource kFormatSources[] = {
+    {v1::SAMPLE, v1::Source::TAR, "tar archives", "samples"},
+    {v1::JSON, v1::Source::JSONL, "JSONL files", "JSON objects"},
+    {v1::LINE, v1::Source::TEXT, "text files", "lines of text"},
+    {v1::CSV_ROW, v1::Source::CSV, "CSV files", "rows of fields"},
+    {v1::TSV_ROW, v1::Source::TSV, "TSV files", "rows of fields"},
+};
 
 // Checks that records of the source may have the format. EXAMPLE may be the default.
 void CheckFormat(const v1::Dataset& dataset, const std::string& field, std::vector<Mistake>* out) {
   const v1::Source::Kind source = dataset.source();
   const v1::RecordFormat format = dataset.format();
   if (source == v1::Source::AUTO) return;
-  const v1::Source::Kind only = format == v1::SAMPLE ? v1::Source::TAR
-                                : format == v1::JSON ? v1::Source::JSONL
-                                : format == v1::LINE ? v1::Source::TEXT
-                                                     : source;
-  if (only != source) {
-    out->push_back({0, field + ".source",
-                    absl::StrCat(v1::Source::Kind_Name(source), ", but `format` is ", v1::RecordFormat_Name(format),
-                                 ", which only ", NounOf(only), " have; leave one out")});
-  } else if (source == v1::Source::TAR && (format == v1::SEQUENCE_EXAMPLE || format == v1::RAW)) {
-    out->push_back({0, field + ".format",
-                    absl::StrCat(v1::RecordFormat_Name(format),
-                                 ", but `source` is TAR, whose records are samples; leave one out")});
-  } else if (format == v1::SEQUENCE_EXAMPLE && source != v1::Source::TFRECORD) {
-    out->push_back(
-        {0, field + ".format",
-         absl::StrCat("SEQUENCE_EXAMPLE, but `source` is ", v1::Source::Kind_Name(source), ", whose records are ",
-                      source == v1::Source::JSONL ? "JSON objects" : "lines of text", "; leave one out")});
+  const std::string source_name = v1::Source::Kind_Name(source), format_name = v1::RecordFormat_Name(format);
+  for (const FormatSource& known : kFormatSources) {
+    if (known.format == format && known.source != source) {
+      out->push_back({0, field + ".source",
+                      absl::StrCat(source_name, ", but `format` is ", format_name, ", which only ", known.files,
+                                   " have; leave one out")});
+    }
+    const bool has_raw = source == v1::Source::JSONL || source == v1::Source::TEXT;
+    if (known.source == source && (format == v1::SEQUENCE_EXAMPLE || (format == v1::RAW && !has_raw))) {
+      out->push_back({0, field + ".format",
+                      absl::StrCat(format_name, ", but `source` is ", source_name, ", whose records are ",
+                                   known.records, "; leave one out")});
+    }
   }
 }
 

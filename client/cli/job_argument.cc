@@ -36,7 +36,7 @@ std::string Stem(std::string name) {
   for (bool cut = true; cut;) {
     cut = false;
     for (const char* suffix :
-         {".gz", ".zlib", ".tfrecord", ".tfrecords", ".tfrec", ".record", ".jsonl", ".txt", "-of"}) {
+         {".gz", ".zlib", ".tfrecord", ".tfrecords", ".tfrec", ".record", ".jsonl", ".txt", ".csv", ".tsv", "-of"}) {
       if (!absl::EndsWith(name, suffix)) continue;
       name.resize(name.size() - std::strlen(suffix));
       cut = true;
@@ -102,19 +102,7 @@ void AddRecords(const sources::IndexStore& store, const std::string& path, const
   if (!reader.ok()) return passed->Add(reader.status());
   ReadFirstRecords(
       **reader, records - writer->records(),
-      [writer](sources::ContainerKind container, std::string_view record) {
-        switch (container) {
-          case sources::ContainerKind::kTar:
-            return writer->AddSample(record);
-          case sources::ContainerKind::kJsonl:
-            return writer->AddJson(record);
-          case sources::ContainerKind::kText:
-            return writer->AddLine(record);
-          case sources::ContainerKind::kTfRecord:
-            break;
-        }
-        return writer->AddRecord(record);
-      },
+      [writer](sources::ContainerKind container, std::string_view record) { return writer->Add(container, record); },
       [passed](absl::Status error) { passed->Add(std::move(error)); });
 }
 

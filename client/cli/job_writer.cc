@@ -9,9 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "pipeline/import/job_text.h"
-#include "pipeline/records/json_record_parser.h"
-#include "pipeline/records/sample_parser.h"
-#include "pipeline/records/text_line_parser.h"
+#include "pipeline/records/job_format.h"
+#include "pipeline/records/record_parser.h"
 
 namespace penstock::cli {
 namespace {
@@ -29,7 +28,7 @@ bool LooksLikeText(std::string_view bytes) {
 // A single value that some records lack needs a default.
 bool NeedsDefault(const FeatureSummary& f, uint64_t records) {
   return !f.sequence && f.least_count == f.most_count && f.most_count == 1 && f.seen < records &&
-         f.kind != records::FeatureKind::kNone;
+         f.kind != records::FeatureKind::kNone && !(f.is_field && f.kind == records::FeatureKind::kBytes);
 }
 
 std::string DefaultOf(records::FeatureKind kind) {
@@ -68,48 +67,33 @@ std::string FeatureLine(const FeatureSummary& f, uint64_t records, const std::st
 
 }  // namespace
 
-absl::Status JobWriter::AddRecord(std::string_view record) {
-  if (records_ == 0) {
+absl::Status JobWriter::Add(sources::ContainerKind container, std::string_view record) {
+  const bool is_example = container == sources::ContainerKind::kTfRecord;
+  if (!is_example) {
+    format_ = records::FormatOf(container);
+  } else if (records_ == 0) {
     PS_ASSIGN_OR_RETURN(format_, records::GuessFormat(record));
   }
-  PS_ASSIGN_OR_RETURN(const std::vector<records::FeatureInfo> infos, records::ListFeatures(record, format_));
-  boxes_.AddRecord(record, infos);
+  PS_ASSIGN_OR_RETURN(const std::vector<records::FeatureInfo> infos, records::ListValues(record, format_));
+  if (is_example) boxes_.AddRecord(record, infos);
   AddFeatures(infos);
-  return absl::OkStatus();
-}
-
-absl::Status JobWriter::AddSample(std::string_view record) {
-  PS_ASSIGN_OR_RETURN(const std::vector<records::FeatureInfo> infos, records::ListMembers(record));
-  AddFeatures(infos);
-  return absl::OkStatus();
-}
-
-absl::Status JobWriter::AddJson(std::string_view record) {
-  format_ = records::RecordFormat::kJson;
-  PS_ASSIGN_OR_RETURN(const std::vector<records::FeatureInfo> infos, records::ListJsonValues(record));
-  AddFeatures(infos);
-  return absl::OkStatus();
-}
-
-absl::Status JobWriter::AddLine(std::string_view record) {
-  AddFeatures(records::ListTextLine(record));
   return absl::OkStatus();
 }
 
 void JobWriter::AddFeatures(const std::vector<records::FeatureInfo>& infos) {
   for (const records::FeatureInfo& info : infos) {
-    // An array of JSON without elements has no type, but a length.
+    // An array of JSON without elements has no type, but a length. An empty field of CSV has neither.
     if (info.kind == records::FeatureKind::kNone && format_ != records::RecordFormat::kJson) continue;
     FeatureSummary& f = features_[absl::StrCat(info.sequence ? "1" : "0", info.key)];
     const uint64_t count = info.sequence ? (info.list_length == 0 ? 1 : info.count / info.list_length) : info.count;
     if (f.seen == 0) {
       f.key = info.key;
       f.sequence = info.sequence;
+      f.is_field = format_ == records::RecordFormat::kCsv || format_ == records::RecordFormat::kTsv;
       f.least_count = f.most_count = count;
     }
-    // JSON has one type of numbers: a feature with integers and fractions is FLOAT.
-    const bool is_fraction = f.kind == records::FeatureKind::kInt64 && info.kind == records::FeatureKind::kFloat;
-    if (is_fraction && format_ == records::RecordFormat::kJson) f.kind = info.kind;
+    const records::FeatureKind common = records::CommonKind(format_, f.kind, info.kind);
+    if (common != records::FeatureKind::kNone) f.kind = common;
     if (f.kind == records::FeatureKind::kNone) {
       f.kind = info.kind;
       f.byte_length = info.first_bytes.size();

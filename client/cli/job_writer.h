@@ -13,6 +13,7 @@
 #include "client/cli/box_finder.h"
 #include "penstock/v1/job.pb.h"
 #include "pipeline/records/example_parser.h"
+#include "pipeline/sources/shard_kind.h"
 
 namespace penstock::cli {
 
@@ -25,6 +26,7 @@ struct FeatureSummary {
   uint64_t least_count = 0, most_count = 0;
   bool any_integer = false;       // least and most are known
   int64_t least = 0, most = 0;    // integers outside of sequences
+  bool is_field = false;          // of CSV: an empty text is a value
   bool looks_like_image = false;  // the records' first values begin as images do
   bool looks_like_text = true;    // the first values have no control characters but tab, LF and CR
   bool same_byte_length = true;   // the records' first values have one length
@@ -39,14 +41,9 @@ class JobWriter {
   // `source` is the kind of the files, as the job names it.
   explicit JobWriter(v1::Source::Kind source = v1::Source::AUTO) : source_(source) {}
 
-  // Adds a record. Returns InvalidArgument if it is neither an Example nor a SequenceExample.
-  absl::Status AddRecord(std::string_view record);
-  // Adds a record of a tar shard. Returns InvalidArgument if it is malformed.
-  absl::Status AddSample(std::string_view record);
-  // Adds a record of a JSONL file. Returns InvalidArgument if it is no JSON object.
-  absl::Status AddJson(std::string_view record);
-  // Adds a record of a text file.
-  absl::Status AddLine(std::string_view record);
+  // Adds a record of a file of this kind. All files are of one kind. Returns InvalidArgument if the record is
+  // malformed.
+  absl::Status Add(sources::ContainerKind container, std::string_view record);
   uint64_t records() const { return records_; }
   bool has_features() const { return !features_.empty(); }
 

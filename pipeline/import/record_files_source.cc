@@ -11,6 +11,7 @@
 #include "pipeline/import/records_ahead.h"
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/example_patch.h"
+#include "pipeline/records/job_format.h"
 #include "pipeline/records/record_example.h"
 #include "pipeline/sources/shard_kind.h"
 
@@ -37,6 +38,9 @@ absl::StatusOr<std::string> ExampleOf(sources::ContainerKind container, std::str
       return records::ExampleOfJson(record);
     case sources::ContainerKind::kText:
       return records::ExampleOfLine(record);
+    case sources::ContainerKind::kCsv:
+    case sources::ContainerKind::kTsv:
+      return records::ExampleOfRow(record, records::FormatOf(container));
     case sources::ContainerKind::kTfRecord:
       break;
   }

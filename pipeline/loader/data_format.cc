@@ -11,25 +11,11 @@
 #include "base/status_place.h"
 #include "pipeline/augment/features/annotations.h"
 #include "pipeline/plan/job_dataset.h"
+#include "pipeline/records/job_format.h"
 #include "pipeline/selection/sample_features.h"
 
 namespace penstock::loader {
 namespace {
-
-// Returns the format of the container's records, or EXAMPLE if a job may name another one.
-v1::RecordFormat FormatOf(sources::ContainerKind container) {
-  switch (container) {
-    case sources::ContainerKind::kTar:
-      return v1::SAMPLE;
-    case sources::ContainerKind::kJsonl:
-      return v1::JSON;
-    case sources::ContainerKind::kText:
-      return v1::LINE;
-    case sources::ContainerKind::kTfRecord:
-      break;
-  }
-  return v1::EXAMPLE;
-}
 
 // Returns the remedy for a format that the container does not have.
 absl::string_view AdviceOn(sources::ContainerKind container) {
@@ -40,6 +26,10 @@ absl::string_view AdviceOn(sources::ContainerKind container) {
       return "JSONL files: leave it out, or name RAW";
     case sources::ContainerKind::kText:
       return "text files: leave it out, or name RAW";
+    case sources::ContainerKind::kCsv:
+      return "CSV files: leave it out";
+    case sources::ContainerKind::kTsv:
+      return "TSV files: leave it out";
     case sources::ContainerKind::kTfRecord:
       break;
   }
@@ -47,8 +37,10 @@ absl::string_view AdviceOn(sources::ContainerKind container) {
 }
 
 bool HasFormat(sources::ContainerKind container, v1::RecordFormat format) {
-  if (format == FormatOf(container)) return true;
-  if (format == v1::RAW) return container != sources::ContainerKind::kTar;
+  if (format == records::JobFormatOf(records::FormatOf(container))) return true;
+  // The bytes of a sample or row are no feature: they contain names.
+  const bool has_raw = container != sources::ContainerKind::kTar && sources::DelimiterOf(container) == 0;
+  if (format == v1::RAW) return has_raw;
   return format == v1::SEQUENCE_EXAMPLE && container == sources::ContainerKind::kTfRecord;
 }
 
@@ -58,7 +50,7 @@ absl::StatusOr<v1::JobSpec> WithFormatOf(sources::ContainerKind container, const
   v1::JobSpec spec = job;
   v1::Dataset* const dataset = plan::MutableDatasetOf(&spec);
   if (dataset == nullptr) return spec;
-  if (dataset->format() == v1::EXAMPLE) dataset->set_format(FormatOf(container));
+  if (dataset->format() == v1::EXAMPLE) dataset->set_format(records::JobFormatOf(records::FormatOf(container)));
   if (!HasFormat(container, dataset->format())) {
     return absl::InvalidArgumentError(absl::StrCat("dataset.format: ", v1::RecordFormat_Name(dataset->format()),
                                                    ", but the shards are ", AdviceOn(container)));

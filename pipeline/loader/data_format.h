@@ -12,9 +12,9 @@
 
 namespace penstock::loader {
 
-// Returns the job of one data set with dataset.format SAMPLE if its shards are tar archives, JSON if they are JSONL
-// files, and LINE if they are text files. JSONL and text files may also have the format RAW. Otherwise returns it
-// unchanged. Returns InvalidArgument for a format that the container does not have.
+// Returns the job of one data set with the format of its container (records::FormatOf) as dataset.format. A TFRecord,
+// JSONL or text file may also have the format RAW, and a TFRecord file SEQUENCE_EXAMPLE: then returns it unchanged.
+// Returns InvalidArgument for a format that the container does not have.
 absl::StatusOr<v1::JobSpec> WithFormatOf(sources::ContainerKind container, const v1::JobSpec& job);
 
 // Returns the job of each data set alone (plan::JobsOfSets), with the format of its container. Returns the errors of

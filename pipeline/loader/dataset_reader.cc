@@ -58,8 +58,10 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     const sources::RecordRef ref = snapshot().ToShard(record);
     PS_ASSIGN_OR_RETURN(const std::shared_ptr<const sources::ShardIndex> index, shards_->Index(ref.shard));
     index->WillLookAt(ref.record);  // the caller needs its offset next
-    if (FeaturesOf(ref.shard) == nullptr) return index->RecordLength(ref.record);
-    return sources::Container::Of(index->kind().container).StoredBytes(*index, ref.record, FeaturesOf(ref.shard));
+    const uint64_t head = index->head().size();
+    if (FeaturesOf(ref.shard) == nullptr) return head + index->RecordLength(ref.record);
+    return head +
+           sources::Container::Of(index->kind().container).StoredBytes(*index, ref.record, FeaturesOf(ref.shard));
   }
 
   absl::Status ReadRecord(uint64_t record, std::string* out) override {
@@ -155,10 +157,10 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     if (reader == nullptr || !reader->HasReadLater() || !RequestsMostOf(shard, *reader)) return nullptr;
     return reader;
   }
-  absl::StatusOr<std::string_view> RecordOfRange(uint64_t record, const sources::ShardReader& reader,
-                                                 char* frame) override {
+  absl::StatusOr<std::string_view> RecordOfRange(uint64_t record, const sources::ShardReader& reader, char* frame,
+                                                 RecordBuffer* with_head) override {
     const sources::RecordRef ref = snapshot().ToShard(record);
-    return Settled(ref, reader, reader.RecordOf(ref.record, frame, FeaturesOf(ref.shard)));
+    return Settled(ref, reader, reader.RecordOf(ref.record, frame, FeaturesOf(ref.shard), with_head));
   }
 
   void WillRead(uint64_t record) override {
@@ -242,7 +244,8 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
                                            absl::StatusOr<std::string_view> bytes,
                                            const sources::RequestedFeatures* read) {
     if (bytes.ok()) {
-      bytes_read_.fetch_add(reader.StoredBytes(ref.record, read), std::memory_order_relaxed);
+      bytes_read_.fetch_add(reader.StoredBytes(ref.record, read) - reader.index().head().size(),
+                            std::memory_order_relaxed);
       shards_->FoundWell(ref.shard);
       return bytes;
     }

@@ -146,10 +146,10 @@ class DatasetReader {
   //   - the shard is not open or does not support ranges
   //   - features() omits too many bytes of the records, because ranges hold whole records
   virtual std::shared_ptr<const sources::ShardReader> ReaderOfRanges(uint32_t shard) { return nullptr; }
-  // Returns the record in `frame`, which `reader` read, as a part of `frame`, and may change `frame`. Errors are those
-  // of ReadRecord.
+  // Returns the record in `frame`, which `reader` read, as a part of `frame` or of `with_head`
+  // (sources::ShardReader::RecordOf), and may change `frame`. Errors are those of ReadRecord.
   virtual absl::StatusOr<std::string_view> RecordOfRange(uint64_t record, const sources::ShardReader& reader,
-                                                         char* frame) {
+                                                         char* frame, RecordBuffer* with_head) {
     return absl::UnimplementedError("no ranges");
   }
   // Announces that the record will be read soon. If its shard is open, storage may fetch the record. Otherwise, starts

@@ -32,8 +32,17 @@ enum class FeatureKind : uint8_t { kNone = 0, kBytes = 1, kFloat = 2, kInt64 = 3
 std::string_view FeatureKindName(FeatureKind kind);
 
 // kSample: the members of a WebDataset's sample (sample_parser.h). kJson: a JSON object (json_record_parser.h).
-// kLine: a line of text (text_line_parser.h).
-enum class RecordFormat : uint8_t { kExample = 0, kSequenceExample = 1, kSample = 2, kJson = 3, kLine = 4 };
+// kLine: a line of text (text_line_parser.h). kCsv, kTsv: a row with "," or tabs between its fields
+// (csv_record_parser.h).
+enum class RecordFormat : uint8_t {
+  kExample = 0,
+  kSequenceExample = 1,
+  kSample = 2,
+  kJson = 3,
+  kLine = 4,
+  kCsv = 5,
+  kTsv = 6
+};
 
 struct FeatureRequest {
   std::string key;

@@ -1,12 +1,9 @@
 #include "pipeline/records/json_record_parser.h"
 
-#include <charconv>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
 
-#include "absl/strings/charconv.h"
 #include "absl/strings/str_cat.h"
 #include "base/fault.h"
 #include "base/json.h"
@@ -14,6 +11,7 @@
 #include "base/utf8.h"
 #include "pipeline/records/json_line.h"
 #include "pipeline/records/json_path.h"
+#include "pipeline/records/number_text.h"
 #include "pipeline/records/request_check.h"
 
 namespace penstock::records {
@@ -33,21 +31,6 @@ std::string Shortened(std::string_view text) {
 
 bool IsInteger(std::string_view number) { return number.find_first_of(".eE") == std::string_view::npos; }
 
-// Returns nullopt for an integer out of range.
-std::optional<int64_t> IntegerOf(std::string_view number) {
-  int64_t value = 0;
-  const auto parsed = std::from_chars(number.data(), number.data() + number.size(), value);
-  return parsed.ec == std::errc() ? std::optional(value) : std::nullopt;
-}
-
-// Returns the nearest double, or nullopt for a number over the range of a 32-bit float.
-std::optional<float> FloatOf(std::string_view number) {
-  double value = 0;
-  absl::from_chars(number.data(), number.data() + number.size(), value);  // out of range, it is 0 or the largest
-  if (std::abs(value) > static_cast<double>(std::numeric_limits<float>::max())) return std::nullopt;
-  return static_cast<float>(value);
-}
-
 std::string DescribeToken(const JsonToken& scalar) {
   switch (scalar.type) {
     case JsonToken::Type::kNull:
@@ -56,7 +39,7 @@ std::string DescribeToken(const JsonToken& scalar) {
       return std::string(scalar.token);
     case JsonToken::Type::kNumber:
       if (!IsInteger(scalar.token)) return absl::StrCat("FLOAT (", Shortened(scalar.token), ")");
-      if (IntegerOf(scalar.token)) return absl::StrCat("INT64 (", Shortened(scalar.token), ")");
+      if (IntegerIn(scalar.token)) return absl::StrCat("INT64 (", Shortened(scalar.token), ")");
       return absl::StrCat("an integer out of the range of INT64 (", Shortened(scalar.token), ")");
     case JsonToken::Type::kString:
       return absl::StrCat("BYTES (", Json::Quote(Shortened(scalar.text)), ")");
@@ -173,14 +156,14 @@ class JsonRecordReader final : public JsonLineHandler {
       case FeatureKind::kInt64: {
         std::optional<int64_t> integer;
         if (scalar.type == JsonToken::Type::kBool) integer = scalar.token == "true" ? 1 : 0;
-        if (scalar.type == JsonToken::Type::kNumber && IsInteger(scalar.token)) integer = IntegerOf(scalar.token);
+        if (scalar.type == JsonToken::Type::kNumber && IsInteger(scalar.token)) integer = IntegerIn(scalar.token);
         if (!integer.has_value()) return SetWrong(request, DescribeToken(scalar), scalar.offset);
         if (Spend(request, sizeof(int64_t))) value.ints.push_back(*integer);
         return;
       }
       case FeatureKind::kFloat: {
         if (scalar.type != JsonToken::Type::kNumber) return SetWrong(request, DescribeToken(scalar), scalar.offset);
-        const std::optional<float> number = FloatOf(scalar.token);
+        const std::optional<float> number = FloatOf(NumberIn(scalar.token).value_or(0));
         if (!number.has_value()) return SetWrong(request, "a number over the range of a 32-bit float", scalar.offset);
         if (Spend(request, sizeof(float))) value.floats.push_back(*number);
         return;

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "base/status_macros.h"
+#include "pipeline/records/csv_record_parser.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/json_record_parser.h"
@@ -57,6 +58,18 @@ absl::StatusOr<std::string> ExampleOfJson(std::string_view record) {
       example.BytesList(request.key, values[i].bytes);
     }
   }
+  return example.Serialize();
+}
+
+absl::StatusOr<std::string> ExampleOfRow(std::string_view record, RecordFormat format) {
+  PS_ASSIGN_OR_RETURN(const std::vector<FeatureInfo> infos, ListCsvColumns(record, format));
+  std::vector<FeatureRequest> requests;
+  for (const FeatureInfo& info : infos) requests.push_back({.key = info.key});
+  PS_ASSIGN_OR_RETURN(const CsvRecordParser parser, CsvRecordParser::Create(std::move(requests), {.format = format}));
+  ParsedExample values;
+  PS_RETURN_IF_ERROR(parser.Parse(record, &values));
+  ExampleBuilder example;
+  for (size_t i = 0; i < values.size(); ++i) example.BytesList(parser.requests()[i].key, values[i].bytes);
   return example.Serialize();
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "pipeline/records/example_parser.h"
 
 namespace penstock::records {
 
@@ -18,6 +19,10 @@ absl::StatusOr<std::string> ExampleOfSample(std::string_view record);
 // Returns the JSON object in `record` as a serialized tf.train.Example. Each value that ListJsonValues() returns
 // becomes a feature with its path as the key. Empty arrays do not. Returns the errors of JsonRecordParser::Parse.
 absl::StatusOr<std::string> ExampleOfJson(std::string_view record);
+
+// Returns a CSV or TSV row as a serialized tf.train.Example: each column is a feature of BYTES. `format` is kCsv or
+// kTsv. Returns the errors of CsvRecordParser::Parse.
+absl::StatusOr<std::string> ExampleOfRow(std::string_view record, RecordFormat format);
 
 // Returns a line of text as a serialized tf.train.Example with the feature "line".
 std::string ExampleOfLine(std::string_view record);

@@ -17,8 +17,39 @@ absl::StatusOr<RecordParser> RecordParser::Create(std::vector<FeatureRequest> re
     PS_ASSIGN_OR_RETURN(TextLineParser parser, TextLineParser::Create(std::move(requests)));
     return RecordParser(std::move(parser));
   }
+  if (options.format == RecordFormat::kCsv || options.format == RecordFormat::kTsv) {
+    PS_ASSIGN_OR_RETURN(CsvRecordParser parser, CsvRecordParser::Create(std::move(requests), options));
+    return RecordParser(std::move(parser));
+  }
   PS_ASSIGN_OR_RETURN(ExampleParser parser, ExampleParser::Create(std::move(requests), options));
   return RecordParser(std::move(parser));
+}
+
+absl::StatusOr<std::vector<FeatureInfo>> ListValues(std::string_view record, RecordFormat format) {
+  switch (format) {
+    case RecordFormat::kSample:
+      return ListMembers(record);
+    case RecordFormat::kJson:
+      return ListJsonValues(record);
+    case RecordFormat::kLine:
+      return ListTextLine(record);
+    case RecordFormat::kCsv:
+    case RecordFormat::kTsv:
+      return ListCsvColumns(record, format);
+    case RecordFormat::kExample:
+    case RecordFormat::kSequenceExample:
+      break;
+  }
+  return ListFeatures(record, format);
+}
+
+FeatureKind CommonKind(RecordFormat format, FeatureKind a, FeatureKind b) {
+  if (a == b) return a;
+  if (a == FeatureKind::kNone || b == FeatureKind::kNone) return FeatureKind::kNone;
+  const bool text = format == RecordFormat::kCsv || format == RecordFormat::kTsv;
+  const bool numbers = a != FeatureKind::kBytes && b != FeatureKind::kBytes;
+  if (numbers && (text || format == RecordFormat::kJson)) return FeatureKind::kFloat;
+  return text ? FeatureKind::kBytes : FeatureKind::kNone;
 }
 
 }  // namespace penstock::records

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "pipeline/records/csv_record_parser.h"
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/json_record_parser.h"
 #include "pipeline/records/sample_parser.h"
@@ -27,16 +28,25 @@ class RecordParser {
     if (const auto* example = std::get_if<ExampleParser>(&parser_)) return example->Parse(record, out);
     if (const auto* json = std::get_if<JsonRecordParser>(&parser_)) return json->Parse(record, out);
     if (const auto* line = std::get_if<TextLineParser>(&parser_)) return line->Parse(record, out);
+    if (const auto* row = std::get_if<CsvRecordParser>(&parser_)) return row->Parse(record, out);
     return std::get<SampleParser>(parser_).Parse(record, out);
   }
 
  private:
-  using AnyParser = std::variant<ExampleParser, SampleParser, JsonRecordParser, TextLineParser>;
+  using AnyParser = std::variant<ExampleParser, SampleParser, JsonRecordParser, TextLineParser, CsvRecordParser>;
 
   explicit RecordParser(AnyParser parser) : parser_(std::move(parser)) {}
 
   AnyParser parser_;
 };
+
+// Returns the values of a record of any format, for display. Errors are those of the format's list: ListFeatures,
+// ListMembers, ListJsonValues, ListTextLine or ListCsvColumns.
+absl::StatusOr<std::vector<FeatureInfo>> ListValues(std::string_view record, RecordFormat format);
+
+// Returns the kind in which a job can request a feature that has `a` in one record and `b` in another, or kNone if
+// there is none. Different kinds are compatible only if the format has numbers of one type (JSON), or only text (CSV).
+FeatureKind CommonKind(RecordFormat format, FeatureKind a, FeatureKind b);
 
 }  // namespace penstock::records
 

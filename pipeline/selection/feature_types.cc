@@ -9,9 +9,8 @@
 #include "base/status_macros.h"
 #include "base/status_place.h"
 #include "pipeline/plan/job_dataset.h"
-#include "pipeline/records/json_record_parser.h"
-#include "pipeline/records/sample_parser.h"
-#include "pipeline/records/text_line_parser.h"
+#include "pipeline/records/job_format.h"
+#include "pipeline/records/record_parser.h"
 #include "pipeline/sources/index_job.h"
 #include "pipeline/sources/record_walker.h"
 
@@ -47,37 +46,6 @@ v1::Feature::Type TypeOf(records::FeatureKind kind) {
   }
 }
 
-records::RecordFormat FormatOf(v1::RecordFormat format) {
-  switch (format) {
-    case v1::SEQUENCE_EXAMPLE:
-      return records::RecordFormat::kSequenceExample;
-    case v1::SAMPLE:
-      return records::RecordFormat::kSample;
-    case v1::JSON:
-      return records::RecordFormat::kJson;
-    case v1::LINE:
-      return records::RecordFormat::kLine;
-    default:
-      return records::RecordFormat::kExample;
-  }
-}
-
-v1::RecordFormat FormatOf(records::RecordFormat format) {
-  switch (format) {
-    case records::RecordFormat::kSequenceExample:
-      return v1::SEQUENCE_EXAMPLE;
-    case records::RecordFormat::kSample:
-      return v1::SAMPLE;
-    case records::RecordFormat::kJson:
-      return v1::JSON;
-    case records::RecordFormat::kLine:
-      return v1::LINE;
-    case records::RecordFormat::kExample:
-      break;
-  }
-  return v1::EXAMPLE;
-}
-
 // Adds the first records of the file. Sets *first_error to the first error of a record, if it is OK.
 absl::Status AddFirstRecords(const RandomAccessFile& file, const sources::IndexOptions& options, FeatureTypes* types,
                              uint64_t* records, absl::Status* first_error) {
@@ -103,15 +71,11 @@ absl::Status AddFirstRecords(const RandomAccessFile& file, const sources::IndexO
   return absl::OkStatus();
 }
 
-bool IsNumber(records::FeatureKind kind) {
-  return kind == records::FeatureKind::kInt64 || kind == records::FeatureKind::kFloat;
-}
-
 std::string NameOf(records::FeatureKind kind) { return std::string(records::FeatureKindName(kind)); }
 
 }  // namespace
 
-FeatureTypes::FeatureTypes(const v1::Selection& selection) : format_(FormatOf(selection.format())) {
+FeatureTypes::FeatureTypes(const v1::Selection& selection) : format_(records::FormatOf(selection.format())) {
   for (const v1::SelectedFeature& feature : selection.features()) {
     known_.emplace(feature.key(), Known{.kind = KindOf(feature.type()), .sequence = feature.sequence()});
   }
@@ -141,36 +105,28 @@ absl::StatusOr<FeatureTypes> FeatureTypes::Find(storage::Storage* storage, const
 
 absl::Status FeatureTypes::AddRecord(const std::string& path, sources::ContainerKind container,
                                      std::string_view record) {
-  std::vector<records::FeatureInfo> infos;
-  if (container == sources::ContainerKind::kTar) {
-    format_ = records::RecordFormat::kSample;
-    PS_ASSIGN_OR_RETURN(infos, records::ListMembers(record));
+  if (container != sources::ContainerKind::kTfRecord) {
+    format_ = records::FormatOf(container);
+  } else if (!format_) {
+    PS_ASSIGN_OR_RETURN(format_, records::GuessFormat(record));
+  }
+  PS_ASSIGN_OR_RETURN(std::vector<records::FeatureInfo> infos, records::ListValues(record, *format_));
+  if (format_ == records::RecordFormat::kSample) {
     infos.push_back({.key = kSampleKey, .kind = records::FeatureKind::kBytes});
-  } else if (container == sources::ContainerKind::kJsonl) {
-    format_ = records::RecordFormat::kJson;
-    PS_ASSIGN_OR_RETURN(infos, records::ListJsonValues(record));
-  } else if (container == sources::ContainerKind::kText) {
-    format_ = records::RecordFormat::kLine;
-    infos = records::ListTextLine(record);
-  } else {
-    if (!format_) {
-      PS_ASSIGN_OR_RETURN(format_, records::GuessFormat(record));
-    }
-    PS_ASSIGN_OR_RETURN(infos, records::ListFeatures(record, *format_));
   }
   for (const records::FeatureInfo& info : infos) {
     if (info.kind == records::FeatureKind::kNone) continue;
     const Known shown{.kind = info.kind, .sequence = info.sequence, .path = path, .last_path = path};
-    const auto [found, added] = known_.emplace(info.key, shown);
-    Known& known = found->second;
-    // JSON has one type of numbers: a feature with integers and fractions is FLOAT.
-    if (format_ == records::RecordFormat::kJson && IsNumber(info.kind) && IsNumber(known.kind)) {
-      if (info.kind == records::FeatureKind::kFloat) known.kind = info.kind;
+    Known& known = known_.emplace(info.key, shown).first->second;
+    const records::FeatureKind common = records::CommonKind(*format_, info.kind, known.kind);
+    if (common != records::FeatureKind::kNone) {
+      known.kind = common;
+      known.last_path = path;
       continue;
     }
-    if (added || known.last_path == path) continue;
+    if (known.last_path == path) continue;
     known.last_path = path;
-    if (info.kind == known.kind || known.other != records::FeatureKind::kNone) continue;
+    if (known.other != records::FeatureKind::kNone) continue;
     known.other = info.kind;
     known.other_path = path;
   }
@@ -180,8 +136,13 @@ absl::Status FeatureTypes::AddRecord(const std::string& path, sources::Container
 void FeatureTypes::AddJob(const v1::JobSpec& job) {
   for (const v1::Feature& feature : job.features()) {
     const records::FeatureKind kind = KindOf(feature.type());
-    if (kind != records::FeatureKind::kNone)
-      known_.emplace(feature.key(), Known{.kind = kind, .sequence = feature.sequence()});
+    if (kind == records::FeatureKind::kNone) continue;
+    Known& known = known_.emplace(feature.key(), Known{.kind = kind, .sequence = feature.sequence()}).first->second;
+    // A field of text has the type that the job reads: digits may be text.
+    if (records::CommonKind(this->format(), records::FeatureKind::kInt64, records::FeatureKind::kBytes) ==
+        records::FeatureKind::kBytes) {
+      known.kind = kind;
+    }
   }
 }
 
@@ -202,7 +163,7 @@ records::FeatureRequest FeatureTypes::RequestOf(const std::string& feature) cons
 }
 
 void FeatureTypes::AddTo(std::span<const select::Operand> operands, v1::Selection* selection) const {
-  selection->set_format(FormatOf(format()));
+  selection->set_format(records::JobFormatOf(format()));
   for (const select::Operand& operand : operands) {
     const auto same = [&](const v1::SelectedFeature& feature) { return feature.key() == operand.feature; };
     if (std::any_of(selection->features().begin(), selection->features().end(), same)) continue;

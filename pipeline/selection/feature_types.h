@@ -37,11 +37,12 @@ class FeatureTypes {
   absl::Status AddRecord(const std::string& path, sources::ContainerKind container, std::string_view record);
   // Sets the format of the records in TFRecord files.
   void SetFormat(records::RecordFormat format) { format_ = format; }
-  // Adds the features of a job that no record has shown, such as fields of JSON members.
+  // Adds the features of a job that no record has shown, such as fields of JSON members. In CSV, sets the types of all
+  // features of the job.
   void AddJob(const v1::JobSpec& job);
 
-  // Returns the type of each feature. If records differ, it is the type in the first one. In JSON it is FLOAT if it is
-  // FLOAT in one of them and INT64 in the others.
+  // Returns the type of each feature. If records differ, it is their records::CommonKind, or else the type in the first
+  // one.
   std::map<std::string, select::ColumnType> Columns() const;
   // Returns the request for a feature of Columns().
   records::FeatureRequest RequestOf(const std::string& feature) const;

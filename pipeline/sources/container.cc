@@ -11,6 +11,7 @@ const Container& Container::Of(ContainerKind kind) {
   static const TarContainer tar;
   static const JsonlContainer jsonl;
   static const TextContainer text;
+  static const CsvContainer csv(ContainerKind::kCsv), tsv(ContainerKind::kTsv);
   switch (kind) {
     case ContainerKind::kTar:
       return tar;
@@ -18,6 +19,10 @@ const Container& Container::Of(ContainerKind kind) {
       return jsonl;
     case ContainerKind::kText:
       return text;
+    case ContainerKind::kCsv:
+      return csv;
+    case ContainerKind::kTsv:
+      return tsv;
     case ContainerKind::kTfRecord:
       break;
   }

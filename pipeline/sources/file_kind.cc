@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kImages[] = "`penstock import` makes shards of images";
 constexpr char kArrays[] = "`penstock import` makes shards of arrays";
-constexpr char kTables[] = "docs/import.md#tables shows how to write its rows as shards";
+constexpr char kTables[] = "--source CSV, TSV or TEXT reads it, and dataset { source: CSV } in a job";
 constexpr char kJson[] = "write each of its objects as one line: `jq -c '.[]' FILE > FILE.jsonl`";
 constexpr char kDamagedTar[] = "its first header is damaged: write it again";
 constexpr char kZstd[] =

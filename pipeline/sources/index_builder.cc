@@ -52,6 +52,7 @@ absl::StatusOr<ShardIndex> BuildShardIndex(const RandomAccessFile& file, const I
       broken = walker->BrokenStatus();
       break;
     }
+    index.SetHead(walker->head());
     index.AppendGap(walker->offset() - index.stream_size());
     index.AppendRecord(static_cast<uint32_t>(walker->length()), walker->members());
     hasher.Add(walker->identity());

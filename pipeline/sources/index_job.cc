@@ -22,6 +22,8 @@ IndexOptions IndexOptionsOf(v1::Dataset::Compression compression, v1::Source::Ki
   if (source == v1::Source::TAR) options.container = ContainerKind::kTar;
   if (source == v1::Source::JSONL) options.container = ContainerKind::kJsonl;
   if (source == v1::Source::TEXT) options.container = ContainerKind::kText;
+  if (source == v1::Source::CSV) options.container = ContainerKind::kCsv;
+  if (source == v1::Source::TSV) options.container = ContainerKind::kTsv;
   if (max_record_bytes != 0) options.max_record_bytes = max_record_bytes;
   return options;
 }

@@ -10,6 +10,8 @@ namespace penstock::sources {
 constexpr uint64_t kDefaultMaxRecordBytes = uint64_t{256} << 20;
 // The largest limit that an option may set, because lengths are stored in 32 bits.
 constexpr uint64_t kLargestMaxRecordBytes = (uint64_t{1} << 32) - 1;
+// The limit on the head of a shard (ShardIndex::head). Each record in memory has a copy of it.
+constexpr uint64_t kMaxHeadBytes = 64 << 10;
 
 }  // namespace penstock::sources
 

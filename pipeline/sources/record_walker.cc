@@ -45,6 +45,10 @@ SourceText SourceTextOf(ContainerKind container) {
       return {"JSONL", "text"};
     case ContainerKind::kText:
       return {"TEXT", "text"};
+    case ContainerKind::kCsv:
+      return {"CSV", "text"};
+    case ContainerKind::kTsv:
+      return {"TSV", "text"};
     case ContainerKind::kTfRecord:
       break;
   }

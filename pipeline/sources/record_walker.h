@@ -84,6 +84,8 @@ class RecordWalker {
   std::string_view identity() const { return identity_; }
   // Valid at kRecord, for a container without checksums of its own: the members of the record.
   const std::vector<RecordMember>& members() const { return members_; }
+  // Valid at kRecord: what the shard's records share (ShardIndex::head). It is a part of the record's data.
+  const std::string& head() const { return head_; }
   // Tar: the number of members so far that belong to no sample. 0 in other containers.
   uint64_t skipped() const { return skipped_; }
   // At kRecord: returns false if the data was read and its CRC is wrong.
@@ -117,6 +119,7 @@ class RecordWalker {
   uint64_t record_ = 0, offset_ = 0, length_ = 0, skipped_ = 0;
   std::string_view identity_;
   std::vector<RecordMember> members_;
+  std::string head_;
   bool data_is_right_ = true;
 
  private:

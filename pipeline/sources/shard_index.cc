@@ -27,6 +27,7 @@
 //     3: the members of all records (member_table.cc); only for a container without checksums
 //     4: in version 4, u64 content hash of the index of all records, the records of the shard, those of them that are
 //        bad and left out, and the number of each record in the shard, as difference to the last number + 1
+//     5: the head, if there is one; only for a container with one
 //   restart points, for each: stream offset and file offset as differences to the last, u8 bits | stream_start << 7,
 //     window bytes, window,
 //   u64 XXH64 of all before.  Fixed-width numbers are little-endian.
@@ -43,6 +44,7 @@ constexpr uint64_t kMaxGapBytes = uint64_t{1} << 60;
 constexpr uint64_t kGapSection = 1;
 constexpr uint64_t kMemberSection = 3;
 constexpr uint64_t kNumberSection = 4;
+constexpr uint64_t kHeadSection = 5;
 // ETags and generations are short.
 constexpr uint64_t kMaxTagBytes = 1024;
 constexpr uint8_t kStreamStart = 0x80;
@@ -172,6 +174,7 @@ ShardIndex ShardIndex::Selected(std::span<const uint32_t> numbers, uint64_t left
     made.AppendLength(lengths_[number]);
   }
   if (!HasChecksums(kind_.container)) made.members_ = members_.Selected(numbers);
+  made.head_ = head_;
   for (const RestartPoint& point : restart_points) {
     if (point.stream_offset < made.stream_size_) made.restart_points.push_back(point);
   }
@@ -192,7 +195,7 @@ void ShardIndex::Compact() {
 
 size_t ShardIndex::MemoryBytes() const {
   size_t bytes = lengths_.capacity() * sizeof(lengths_[0]) + offsets_.capacity() * sizeof(offsets_[0]) +
-                 next_gaps_.capacity() * sizeof(next_gaps_[0]) + members_.MemoryBytes() +
+                 next_gaps_.capacity() * sizeof(next_gaps_[0]) + members_.MemoryBytes() + head_.capacity() +
                  gaps_.capacity() * sizeof(Gap) + numbers_.capacity() * sizeof(numbers_[0]) +
                  restart_points.capacity() * sizeof(RestartPoint);
   for (const RestartPoint& point : restart_points) bytes += point.window.capacity();
@@ -220,7 +223,7 @@ std::string ShardIndex::Serialize() const {
   for (const uint32_t length : lengths_) AppendVarint(length, &out);
   if (sections) {
     const bool has_members = !HasChecksums(kind_.container);
-    AppendVarint(1 + (has_members ? 1 : 0) + (selected_ ? 1 : 0), &out);
+    AppendVarint(1 + (has_members ? 1 : 0) + (selected_ ? 1 : 0) + (head_.empty() ? 0 : 1), &out);
     std::string gaps;
     uint64_t record = 0;
     for (const Gap& gap : gaps_) {
@@ -230,6 +233,7 @@ std::string ShardIndex::Serialize() const {
     }
     AppendSection(kGapSection, gaps, &out);
     if (has_members) AppendSection(kMemberSection, members_.Serialize(), &out);
+    if (!head_.empty()) AppendSection(kHeadSection, head_, &out);
     if (selected_) {
       std::string numbers;
       AppendFixed(whole_hash_, &numbers);
@@ -292,6 +296,12 @@ absl::Status ShardIndex::ParseSections(WireReader* in, std::span<const uint32_t>
       members_ = *std::move(table);
       has_members = true;
     }
+    if (number == kHeadSection) {
+      if (DelimiterOf(kind_.container) == 0 || content.size() > kMaxHeadBytes || !content.ends_with('\n')) {
+        return Damaged("its head");
+      }
+      head_ = content;
+    }
     if (number == kNumberSection && selected_ && !has_numbers) {
       PS_RETURN_IF_ERROR(ParseNumbers(content, lengths.size()));
       has_numbers = true;
@@ -312,6 +322,7 @@ absl::Status ShardIndex::ParseSections(WireReader* in, std::span<const uint32_t>
     }
   }
   if (!has_numbers) return Damaged("its numbers");
+  if (DelimiterOf(kind_.container) != 0 && !lengths.empty() && head_.empty()) return Damaged("its head");
   if (has_members) return absl::OkStatus();
   return absl::FailedPreconditionError("a shard index of an earlier release, without the members of its samples");
 }

@@ -75,6 +75,9 @@ class ShardIndex {
   uint64_t NumberInShard(uint64_t k) const { return selected_ ? numbers_[k] : k; }
   // Returns the size of record k's data, without its frame.
   uint32_t RecordLength(uint64_t k) const { return lengths_[k]; }
+  // Returns the bytes that every record's data begin with, but that the shard stores once: the row of names of a CSV
+  // file, with "\n". Empty in other containers. No length of a record counts it.
+  const std::string& head() const { return head_; }
   // Returns the members of all records, with their checksums. Empty for a container with checksums of its own.
   const MemberTable& members() const { return members_; }
   // Returns the number of stored bytes of record k: the size of a read of the record.
@@ -101,8 +104,11 @@ class ShardIndex {
   // Returns the length of the longest record, or 0 for an empty shard.
   uint32_t longest_record() const { return longest_; }
 
-  // For the builder. AppendGap appends bytes before the next record, and AppendRecord the next record. A container
-  // without checksums requires `members`; others ignore them.
+  // For the builder. SetHead sets the same head for each record. AppendGap appends bytes before the next record, and
+  // AppendRecord the next record. A container without checksums requires `members`; others ignore them.
+  void SetHead(std::string_view head) {
+    if (head_ != head) head_ = head;
+  }
   void AppendGap(uint64_t bytes);
   void AppendRecord(uint32_t length, std::span<const RecordMember> members = {});
   // Returns the index of the records with these numbers, which ascend and are below record_count() <= 2^32. `left_out`
@@ -136,7 +142,7 @@ class ShardIndex {
     bool operator==(const Gap&) const = default;
   };
 
-  // Parses the sections of an index whose records have these lengths. Sets members_, selected_ and numbers_.
+  // Parses the sections of an index whose records have these lengths. Sets members_, head_ and numbers_.
   absl::Status ParseSections(WireReader* in, std::span<const uint32_t> lengths, std::vector<Gap>* gaps);
   absl::Status ParseNumbers(std::string_view section, size_t records);
   void AppendLength(uint32_t length);
@@ -148,6 +154,7 @@ class ShardIndex {
   std::vector<uint64_t> offsets_;    // one for each kBlockRecords records
   std::vector<uint64_t> next_gaps_;  // by block: number of the first gap after its first record; 0 for further blocks
   MemberTable members_;
+  std::string head_;
   std::vector<Gap> gaps_;  // ascending by record, at most one for each record
   bool selected_ = false;
   uint64_t shard_records_ = 0;     // selected_: the number of records of the shard

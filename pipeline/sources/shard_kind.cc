@@ -38,9 +38,9 @@ struct FirstBytes {
   std::optional<ContainerKind> Container(std::optional<ContainerKind> expected) const {
     if (IsRecord()) return ContainerKind::kTfRecord;
     if (IsTar(expected == ContainerKind::kTar)) return ContainerKind::kTar;
-    if (expected == ContainerKind::kText) {
+    if (expected.has_value() && !IsDetectable(*expected)) {
       const bool has_zero = std::find(bytes, bytes + count, '\0') != bytes + count;
-      return has_zero ? std::nullopt : std::optional(ContainerKind::kText);
+      return has_zero ? std::nullopt : expected;
     }
     if (BeginsWithJsonLine({bytes, count})) return ContainerKind::kJsonl;
     if (expected == ContainerKind::kJsonl && std::all_of(bytes, bytes + count, IsTextByte))
@@ -78,21 +78,17 @@ absl::StatusOr<std::optional<FirstBytes>> InflateFirst(const RandomAccessFile& f
 
 }  // namespace
 
-uint32_t FrameBytesOf(ContainerKind container) {
-  switch (container) {
-    case ContainerKind::kTar:
-    case ContainerKind::kJsonl:
-    case ContainerKind::kText:
-      return 0;
-    case ContainerKind::kTfRecord:
-      break;
-  }
-  return kRecordFrameBytes;
-}
+uint32_t FrameBytesOf(ContainerKind container) { return container == ContainerKind::kTfRecord ? kRecordFrameBytes : 0; }
 
 bool HasChecksums(ContainerKind container) { return container == ContainerKind::kTfRecord; }
 
-bool IsDetectable(ContainerKind container) { return container != ContainerKind::kText; }
+char DelimiterOf(ContainerKind container) {
+  return container == ContainerKind::kCsv ? ',' : container == ContainerKind::kTsv ? '\t' : '\0';
+}
+
+bool IsDetectable(ContainerKind container) {
+  return container != ContainerKind::kText && DelimiterOf(container) == '\0';
+}
 
 absl::StatusOr<ShardKind> DetectShardKind(const RandomAccessFile& file, Compression compression,
                                           std::optional<ContainerKind> expected) {

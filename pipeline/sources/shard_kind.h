@@ -18,13 +18,17 @@ enum class ContainerKind : uint8_t {
   kTar = 1,       // samples of a WebDataset: neighboring members with one key (tar/tar_container.h)
   kJsonl = 2,     // lines with a JSON object each (lines/line_container.h)
   kText = 3,      // lines of text; never detected (lines/line_container.h)
+  kCsv = 4,       // rows of fields with "," between them; never detected (lines/line_container.h)
+  kTsv = 5,       // the same with tabs
 };
-inline constexpr ContainerKind kLastContainer = ContainerKind::kText;
+inline constexpr ContainerKind kLastContainer = ContainerKind::kTsv;
 
 // Returns the number of bytes that the container adds to each record's data.
 uint32_t FrameBytesOf(ContainerKind container);
 // Returns whether the container stores checksums of its data. Otherwise the index has one for each member of a record.
 bool HasChecksums(ContainerKind container);
+// Returns the byte between two fields of a row of kCsv or kTsv. Other containers have no rows: returns 0.
+char DelimiterOf(ContainerKind container);
 // Returns whether the content of a file can decide that it has this container.
 bool IsDetectable(ContainerKind container);
 
@@ -45,9 +49,9 @@ struct ShardKind {
 //     the error of the first record.
 //   - With kTar as `expected`, a stream that is empty or begins with an end mark is a tar archive without members.
 //   - With kJsonl as `expected`, a stream that is empty or begins with any text is JSONL.
-//   - With kText as `expected`, a stream is text if it begins neither with a record nor with a tar header, and its
-//   first
-//     512 bytes have no zero. Text may begin like zlib, so zlib then needs 512 bytes that decompress without an error.
+//   - With kText, kCsv or kTsv as `expected`, a stream has this container if it begins neither with a record nor with a
+//     tar header, and its first 512 bytes have no zero. Text may begin like zlib, so zlib then needs 512 bytes that
+//     decompress without an error.
 // The first two rules are for kAuto. With another `compression`, the result has that compression.
 absl::StatusOr<ShardKind> DetectShardKind(const RandomAccessFile& file, Compression compression = Compression::kAuto,
                                           std::optional<ContainerKind> expected = std::nullopt);

@@ -13,6 +13,7 @@
 #include "pipeline/sources/container.h"
 #include "pipeline/sources/damage.h"
 #include "pipeline/sources/inflate_stream.h"
+#include "pipeline/sources/record_buffer.h"
 
 namespace penstock::sources {
 namespace {
@@ -76,7 +77,7 @@ absl::Status ShardReader::CheckRange(uint64_t first, uint64_t count) const {
 }
 
 uint64_t ShardReader::StoredBytes(uint64_t k, const RequestedFeatures* features) const {
-  return container_.StoredBytes(*index_, k, features);
+  return index_->head().size() + container_.StoredBytes(*index_, k, features);
 }
 
 absl::StatusOr<std::string_view> ShardReader::DataOf(uint64_t k, const RequestedFeatures* features,
@@ -85,6 +86,16 @@ absl::StatusOr<std::string_view> ShardReader::DataOf(uint64_t k, const Requested
   if (data.ok()) return data;
   return AtPlace(absl::StrCat(path(), ", record ", index_->NumberInShard(k), " at offset ", index_->RecordOffset(k)),
                  data.status());
+}
+
+absl::StatusOr<std::string_view> ShardReader::DataIn(uint64_t k, const RequestedFeatures* features,
+                                                     char* buffer) const {
+  const std::string& head = index_->head();
+  absl::StatusOr<std::string_view> data = DataOf(k, features, StoredIn(buffer));
+  if (head.empty() || !data.ok()) return data;
+  // The data of a container with a head begin with the stored bytes.
+  std::memcpy(buffer, head.data(), head.size());
+  return std::string_view(buffer, head.size() + data->size());
 }
 
 absl::StatusOr<const RestartPoint*> ShardReader::RestartPointOf(uint64_t offset) const {
@@ -197,25 +208,25 @@ void ShardReader::WillRead(uint64_t k, const RequestedFeatures* features) const 
 absl::StatusOr<std::string_view> ShardReader::ReadRecord(uint64_t k, char* buffer,
                                                          const RequestedFeatures* features) const {
   PS_RETURN_IF_ERROR(CheckRange(k, 1));
-  const absl::Status read = ReadStored(k, features, nullptr, buffer);
+  const absl::Status read = ReadStored(k, features, nullptr, StoredIn(buffer));
   PS_RETURN_IF_ERROR(CheckUnchanged());
   if (!read.ok()) return AtRecord(k, read);
-  return DataOf(k, features, buffer);
+  return DataIn(k, features, buffer);
 }
 
 absl::StatusOr<std::string_view> ShardReader::ReadRecordPastCaches(uint64_t k, char* buffer,
                                                                    const RequestedFeatures* features) const {
   PS_RETURN_IF_ERROR(CheckRange(k, 1));
   const PastCaches file(file_.get());
-  const absl::Status read = ReadStored(k, features, &file, buffer);
+  const absl::Status read = ReadStored(k, features, &file, StoredIn(buffer));
   PS_RETURN_IF_ERROR(CheckUnchanged());
   if (!read.ok()) return AtRecord(k, read);
-  return DataOf(k, features, buffer);
+  return DataIn(k, features, buffer);
 }
 
 absl::StatusOr<std::string_view> ShardReader::ReadLater(uint64_t k, const RequestedFeatures* features,
-                                                        const absl::Status& read, const char* stored) const {
-  if (read.ok()) return DataOf(k, features, stored);
+                                                        const absl::Status& read, char* buffer) const {
+  if (read.ok()) return DataIn(k, features, buffer);
   if (absl::IsAborted(read) || absl::IsCancelled(read)) return read;
   return AtRecord(k, read);
 }
@@ -261,7 +272,7 @@ void ShardReader::ReadRecordLater(uint64_t k, char* buffer, const RequestedFeatu
   };
   if (features == nullptr) {
     const uint64_t length = index_->StoredBytes(k);
-    stored_->Read(index_->RecordOffset(k), length, buffer, options,
+    stored_->Read(index_->RecordOffset(k), length, StoredIn(buffer), options,
                   [this, whole, k, length, buffer, done = std::move(done)](const absl::StatusOr<size_t>& got) mutable {
                     std::move(done)(ReadLater(k, nullptr, whole(got, length), buffer));
                   });
@@ -272,7 +283,7 @@ void ShardReader::ReadRecordLater(uint64_t k, char* buffer, const RequestedFeatu
       ranges.size(), [this, k, features, buffer, done = std::move(done)](const absl::Status& status) mutable {
         std::move(done)(ReadLater(k, features, status, buffer));
       });
-  char* out = buffer;
+  char* out = StoredIn(buffer);
   for (size_t i = 0; i < ranges.size(); ++i) {
     stored_->Read(ranges[i].offset, ranges[i].length, out, options,
                   [whole, read, i, length = ranges[i].length](const absl::StatusOr<size_t>& got) {
@@ -282,8 +293,8 @@ void ShardReader::ReadRecordLater(uint64_t k, char* buffer, const RequestedFeatu
   }
 }
 
-absl::StatusOr<std::string_view> ShardReader::RecordOf(uint64_t k, char* stored,
-                                                       const RequestedFeatures* features) const {
+absl::StatusOr<std::string_view> ShardReader::RecordOf(uint64_t k, char* stored, const RequestedFeatures* features,
+                                                       RecordBuffer* with_head) const {
   if (features != nullptr) {
     char* out = stored;
     for (const ByteRange& range : container_.RangesOf(*index_, k, *features)) {
@@ -291,7 +302,10 @@ absl::StatusOr<std::string_view> ShardReader::RecordOf(uint64_t k, char* stored,
       out += range.length;
     }
   }
-  return DataOf(k, features, stored);
+  if (index_->head().empty()) return DataOf(k, features, stored);
+  char* const buffer = with_head->Get(StoredBytes(k, features));
+  std::memcpy(StoredIn(buffer), stored, container_.StoredBytes(*index_, k, features));
+  return DataIn(k, features, buffer);
 }
 
 void ShardReader::ReadBytesLater(uint64_t first, uint64_t count, std::vector<ReadPart> parts,
@@ -309,7 +323,7 @@ void ShardReader::ReadBytesLater(uint64_t first, uint64_t count, std::vector<Rea
 
 absl::Status ShardReader::ReadRecord(uint64_t k, std::string* record) const {
   PS_RETURN_IF_ERROR(CheckRange(k, 1));
-  record->resize(index_->StoredBytes(k));
+  record->resize(StoredBytes(k, nullptr));
   PS_ASSIGN_OR_RETURN(const std::string_view data, ReadRecord(k, record->data()));
   const size_t bytes = data.size();
   record->erase(0, static_cast<size_t>(data.data() - record->data()));

@@ -21,6 +21,7 @@ namespace penstock::sources {
 
 class Container;
 class InflateStream;
+class RecordBuffer;
 class RequestedFeatures;
 struct ByteRange;
 
@@ -53,7 +54,7 @@ class ShardReader {
   const ShardIndex& index() const { return *index_; }
   const std::string& path() const { return file_->path(); }
 
-  // Returns the size of the buffer for a read of record k.
+  // Returns the size of the buffer for a read of record k. It counts the shard's head.
   uint64_t StoredBytes(uint64_t k, const RequestedFeatures* features) const;
 
   // Reads record k's data into *record, replacing its content.
@@ -80,10 +81,11 @@ class ShardReader {
   // into consecutive parts. Does not check them; RecordOf does. The reader and the parts must live until `done` runs.
   void ReadBytesLater(uint64_t first, uint64_t count, std::vector<ReadPart> parts, const storage::CallOptions& options,
                       absl::AnyInvocable<void(const absl::Status&) &&> done) const;
-  // Checks the stored bytes of record k, and returns its data, which is a part of `stored`. Returns DataLoss if they
-  // are damaged. `stored` must have the whole record. With `features`, first moves their ranges to its front.
-  absl::StatusOr<std::string_view> RecordOf(uint64_t k, char* stored,
-                                            const RequestedFeatures* features = nullptr) const;
+  // Checks the stored bytes of record k, and returns its data, which is a part of `stored`, or of `with_head` if the
+  // shard has a head. Returns DataLoss if they are damaged. `stored` must have the whole record. With `features`, first
+  // moves their ranges to its front.
+  absl::StatusOr<std::string_view> RecordOf(uint64_t k, char* stored, const RequestedFeatures* features,
+                                            RecordBuffer* with_head) const;
 
   // Announces a read of record k. Passes the hint to the file if the shard is plain and has record k. Does not block.
   void WillRead(uint64_t k, const RequestedFeatures* features = nullptr) const;
@@ -106,11 +108,15 @@ class ShardReader {
   absl::Status ReadInflated(std::span<const ByteRange> ranges, const RandomAccessFile* past_caches, char* out) const;
   // Returns `status` with the record and its offset before its message.
   absl::Status AtRecord(uint64_t k, const absl::Status& status) const;
+  // Returns where the stored bytes of a record belong in the buffer of a read: after the head.
+  char* StoredIn(char* buffer) const { return buffer + index_->head().size(); }
   // Returns the data in the stored bytes of record k if they are valid.
   absl::StatusOr<std::string_view> DataOf(uint64_t k, const RequestedFeatures* features, const char* stored) const;
+  // Returns the data of record k, whose stored bytes are at StoredIn(buffer), if they are valid. Adds the head to them.
+  absl::StatusOr<std::string_view> DataIn(uint64_t k, const RequestedFeatures* features, char* buffer) const;
   // Returns the result of an asynchronous read of record k that ended with `read`.
   absl::StatusOr<std::string_view> ReadLater(uint64_t k, const RequestedFeatures* features, const absl::Status& read,
-                                             const char* stored) const;
+                                             char* buffer) const;
   // Reads a range of the decompressed stream from `cursor`, which must be at or before it.
   absl::Status Inflate(InflateStream* cursor, const ByteRange& range, char* out) const;
   // Returns the restart point at or before `offset`.

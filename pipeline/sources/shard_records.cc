@@ -45,7 +45,7 @@ absl::Status ReadRange(const ShardReader& reader, const Range& range, RecordBuff
 absl::Status ForEachRecord(const ShardReader& reader, const RequestedFeatures* features,
                            const std::function<absl::Status(uint64_t, const absl::StatusOr<std::string_view>&)>& use) {
   const ShardIndex& index = reader.index();
-  RecordBuffer buffer;
+  RecordBuffer buffer, with_head;
   for (uint64_t first = 0; first < index.record_count();) {
     const Range range = RangeFrom(reader, features, first);
     const bool in_range = reader.HasReadLater() && 2 * range.needed_bytes >= index.RangeBytes(first, range.count);
@@ -54,7 +54,8 @@ absl::Status ForEachRecord(const ShardReader& reader, const RequestedFeatures* f
       absl::StatusOr<std::string_view> record;
       if (in_range) {
         // The range is in the buffer, from its first byte on.
-        record = reader.RecordOf(k, buffer.Get(0) + (index.RecordOffset(k) - index.RecordOffset(first)), features);
+        record = reader.RecordOf(k, buffer.Get(0) + (index.RecordOffset(k) - index.RecordOffset(first)), features,
+                                 &with_head);
       } else {
         record = reader.ReadRecord(k, buffer.Get(reader.StoredBytes(k, features)), features);
       }

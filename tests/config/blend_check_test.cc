@@ -92,6 +92,8 @@ TEST(BlendCheck, NamesTheDataSetAndTheWayOut) {
   EXPECT_THAT(changing("change { weights { key: 'cod' value: 0 } }"),
               AllOf(HasSubstr("blend.change[0].weights: there is no data set 'cod' (did you mean 'code'?)"),
                     HasSubstr("blend.change[0].weights: cod: 0; it must be a positive number")));
+  EXPECT_THAT(changing("change { weights { key: 'web' value: 1 } weights { key: 'web' value: 2 } }"),
+              HasSubstr("blend.change[0].weights: two weights of 'web'; leave one out"));
   EXPECT_THAT(changing("change { at_rows: 9223372036854775808 weights { key: 'web' value: 2 } }"),
               HasSubstr("blend.change[0]: `at_rows` and `over_rows` are below 2^62"));
   EXPECT_THAT(BlendMistakesOf(absl::StrCat(kRepeats, " blend { change { weights { key: 'web' value: 2 } } }")),

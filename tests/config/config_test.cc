@@ -129,7 +129,8 @@ TEST(JobFile, SourceAndFormatOfADataSetMustMatch) {
   for (const char* good :
        {"source: AUTO", "source: TAR", "source: TFRECORD", "source: TAR format: SAMPLE", "source: TFRECORD format: RAW",
         "source: JSONL", "source: JSONL format: JSON", "source: JSONL format: RAW", "source: TEXT",
-        "source: TEXT format: LINE", "source: TEXT format: RAW"}) {
+        "source: TEXT format: LINE", "source: TEXT format: RAW", "source: CSV", "source: CSV format: CSV_ROW",
+        "source: TSV format: TSV_ROW"}) {
     EXPECT_THAT(lines(good), IsEmpty()) << good;
   }
   EXPECT_THAT(
@@ -155,6 +156,12 @@ TEST(JobFile, SourceAndFormatOfADataSetMustMatch) {
       lines("source: TEXT format: SEQUENCE_EXAMPLE"),
       ElementsAre("2 dataset[0].format: SEQUENCE_EXAMPLE, but `source` is TEXT, whose records are lines of text; "
                   "leave one out"));
+  EXPECT_THAT(
+      lines("source: TSV format: CSV_ROW"),
+      ElementsAre("2 dataset[0].source: TSV, but `format` is CSV_ROW, which only CSV files have; leave one out"));
+  EXPECT_THAT(
+      lines("source: CSV format: RAW"),
+      ElementsAre("2 dataset[0].format: RAW, but `source` is CSV, whose records are rows of fields; leave one out"));
   EXPECT_THAT(lines("source: ZIP"), ElementsAre(HasSubstr("ZIP")));
 }
 

@@ -98,10 +98,12 @@ void WriteBlob(const sources::ShardIndex& index, const std::string& out) {
 }
 
 // Writes the index of the shard at `path` to `out`, and that of one of its records to `out`-selected.
-void WriteIndex(const std::string& path, sources::Compression compression, const std::string& out) {
+void WriteIndex(const std::string& path, sources::Compression compression, const std::string& out,
+                std::optional<sources::ContainerKind> container = std::nullopt) {
   const auto file = OpenFile(path);
   PS_CHECK(file.ok());
-  auto index = sources::BuildShardIndex(**file, {.compression = compression, .restart_spacing = 64});
+  auto index =
+      sources::BuildShardIndex(**file, {.compression = compression, .container = container, .restart_spacing = 64});
   PS_CHECK(index.ok());
   index->mtime_ns = 0;  // makes the same seed each time
   WriteBlob(*index, out);
@@ -134,6 +136,8 @@ void WriteShards(const std::string& folder) {
   WriteIndex(shards.Path("tar"), sources::Compression::kNone, indexes.Path("tar"));
   shards.Write("jsonl", "\xEF\xBB\xBF{\"a\": 1}\r\n\n{\"a\": [2]}\n \t\n{}");
   WriteIndex(shards.Path("jsonl"), sources::Compression::kNone, indexes.Path("jsonl"));
+  shards.Write("csv", "a,b\r\n1,\"x\ny\"\n\n2,\n3,\"\"\"\"\n");
+  WriteIndex(shards.Path("csv"), sources::Compression::kNone, indexes.Path("csv"), sources::ContainerKind::kCsv);
 }
 
 void WriteImages(const std::string& folder) {

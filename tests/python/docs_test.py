@@ -68,10 +68,11 @@ def test_the_blend_of_the_page_is_read(place):
 
 def test_the_page_on_text_formats_runs(place):
     page = Page("text-formats.md")
-    prepare, select, prepare_text = page.of("sh")
-    lines, words = page.of("textproto")
+    prepare, select, prepare_text, prepare_table = page.of("sh")
+    lines, words, people = page.of("textproto")
     (program,) = page.of("python")
-    for commands, name, job in ((prepare, "lines", lines), (prepare_text, "words", words)):
+    made = ((prepare, "lines", lines), (prepare_text, "words", words), (prepare_table, "people", people))
+    for commands, name, job in made:
         place.type(commands)
         path = place.folder / f"{name}.textproto"
         for key in re.findall(r'key: "[^"]*"', job):
@@ -83,6 +84,9 @@ def test_the_page_on_text_formats_runs(place):
     print_lines = 'print([batch["line"] for batch in penstock.Loader("lines.textproto", data_root=".")])'
     assert "ein Hund" in place.run(f"import penstock\n{print_lines}")
     assert "1 of 2 records in 1 file match" in place.run_shell(select)
+    (place.folder / "lines.textproto").write_text(people)
+    print_names = 'print([batch["name"] for batch in penstock.Loader("lines.textproto", data_root=".")])'
+    assert "Ada\\nLovelace" in place.run(f"import penstock\n{print_names}")
 
 
 def test_units_that_pages_name_are_those_that_are_installed():

@@ -344,8 +344,8 @@ class Dataset(Message):
     files: List[str]
     compression: Literal["AUTO", "NONE", "GZIP", "ZLIB"]
     weight: float
-    format: Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE", "JSON", "LINE"]
-    source: Literal["AUTO", "TFRECORD", "TAR", "JSONL", "TEXT"]
+    format: Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE", "JSON", "LINE", "CSV_ROW", "TSV_ROW"]
+    source: Literal["AUTO", "TFRECORD", "TAR", "JSONL", "TEXT", "CSV", "TSV"]
     select: List[Select]
     name: str
     features: List[Feature]
@@ -357,8 +357,8 @@ class Dataset(Message):
         files: Optional[Union[Union[str, "os.PathLike[str]"], Sequence[Union[str, "os.PathLike[str]"]]]] = ...,
         compression: Optional[Literal["AUTO", "NONE", "GZIP", "ZLIB"]] = ...,
         weight: Optional[float] = ...,
-        format: Optional[Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE", "JSON", "LINE"]] = ...,
-        source: Optional[Literal["AUTO", "TFRECORD", "TAR", "JSONL", "TEXT"]] = ...,
+        format: Optional[Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE", "JSON", "LINE", "CSV_ROW", "TSV_ROW"]] = ...,
+        source: Optional[Literal["AUTO", "TFRECORD", "TAR", "JSONL", "TEXT", "CSV", "TSV"]] = ...,
         select: Optional[Union[Union[Select, Mapping[str, Any]], Sequence[Union[Select, Mapping[str, Any]]]]] = ...,
         name: Optional[str] = ...,
         features: Optional[Union[Union[Feature, Mapping[str, Any]], Sequence[Union[Feature, Mapping[str, Any]]]]] = ...,
@@ -1252,6 +1252,21 @@ class Select(Message):
         every: Optional[Union[Every, Mapping[str, Any]]] = ...,
     ) -> None: ...
 
+class SetWeight(Message):
+    """Fields:
+
+        key: the name of the data set
+        value: positive
+    """
+    key: str
+    value: float
+    def __init__(
+        self,
+        *,
+        key: Optional[str] = ...,
+        value: Optional[float] = ...,
+    ) -> None: ...
+
 class Sharpness(Message):
     min: Optional[float]
     max: Optional[float]
@@ -1338,17 +1353,17 @@ class WeightChange(Message):
 
         at_rows: rows of the blend before the change, rounded down to a multiple of 64, or of a batch
         over_rows: rows in which the weights move to the new ones, in up to 16 steps; 0: at once
-        weights: by data set; one that is not named keeps its weight
+        weights: a data set that is not named keeps its weight
     """
     at_rows: int
     over_rows: int
-    weights: Dict[str, float]
+    weights: List[SetWeight]
     def __init__(
         self,
         *,
         at_rows: Optional[int] = ...,
         over_rows: Optional[int] = ...,
-        weights: Optional[Mapping[str, float]] = ...,
+        weights: Optional[Union[Union[SetWeight, Mapping[str, Any]], Sequence[Union[SetWeight, Mapping[str, Any]]]]] = ...,
     ) -> None: ...
 
 class ZoomOut(Message):

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "pipeline/augment/features/features.h"
 #include "pipeline/plan/job_dataset.h"
+#include "pipeline/records/job_format.h"
 
 namespace penstock::augment {
 namespace {
@@ -133,20 +134,7 @@ void PlanDefault(const v1::Feature& feature, const Report& report, FeaturePlan* 
 
 v1::RecordFormat RecordFormatOf(const v1::JobSpec& job) { return plan::DatasetOf(job).format(); }
 
-records::RecordFormat ParserFormatOf(const v1::JobSpec& job) {
-  switch (RecordFormatOf(job)) {
-    case v1::SEQUENCE_EXAMPLE:
-      return records::RecordFormat::kSequenceExample;
-    case v1::SAMPLE:
-      return records::RecordFormat::kSample;
-    case v1::JSON:
-      return records::RecordFormat::kJson;
-    case v1::LINE:
-      return records::RecordFormat::kLine;
-    default:
-      return records::RecordFormat::kExample;
-  }
-}
+records::RecordFormat ParserFormatOf(const v1::JobSpec& job) { return records::FormatOf(RecordFormatOf(job)); }
 
 FeatureSet FeatureSet::Create(const v1::JobSpec& job, std::vector<std::string>* errors) {
   static_assert(std::endian::native == std::endian::little, "rows are little-endian");

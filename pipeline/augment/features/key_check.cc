@@ -12,10 +12,13 @@
 #include "pipeline/augment/features/features.h"
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/json_record_parser.h"
+#include "pipeline/records/record_parser.h"
 #include "pipeline/records/sample_parser.h"
-#include "pipeline/records/text_line_parser.h"
 
 namespace penstock::augment {
+
+using records::RecordFormat;
+
 namespace {
 
 constexpr size_t kMaxKeysShown = 24;
@@ -34,11 +37,7 @@ std::string Listed(const std::vector<std::string>& keys) {
 
 }  // namespace
 
-KeyCheck::KeyCheck(const v1::JobSpec& job)
-    : sequence_examples_(RecordFormatOf(job) == v1::SEQUENCE_EXAMPLE),
-      samples_(RecordFormatOf(job) == v1::SAMPLE),
-      json_(RecordFormatOf(job) == v1::JSON),
-      lines_of_text_(RecordFormatOf(job) == v1::LINE) {
+KeyCheck::KeyCheck(const v1::JobSpec& job) : format_(ParserFormatOf(job)) {
   if (RecordFormatOf(job) == v1::RAW) return;
   for (int i = 0; i < job.features_size(); ++i) {
     const v1::Feature& feature = job.features(i);
@@ -68,26 +67,28 @@ void KeyCheck::AddSample(std::string_view record) {
 }
 
 void KeyCheck::AddValues(std::string_view record) {
-  const absl::StatusOr<std::vector<records::FeatureInfo>> values =
-      json_ ? records::ListJsonValues(record) : records::ListTextLine(record);
+  const absl::StatusOr<std::vector<records::FeatureInfo>> values = records::ListValues(record, format_);
   if (!values.ok()) return;
   ++records_;
   for (const records::FeatureInfo& value : *values) context_.insert(value.key);
-  std::erase_if(wanted_, [&](const Wanted& wanted) { return records::HasJsonPath(*values, wanted.key); });
+  std::erase_if(wanted_, [&](const Wanted& wanted) {
+    return format_ == RecordFormat::kJson ? records::HasJsonPath(*values, wanted.key) : context_.contains(wanted.key);
+  });
 }
 
 void KeyCheck::Add(std::string_view record) {
-  if (samples_) return AddSample(record);
-  if (json_ || lines_of_text_) return AddValues(record);
+  if (format_ == RecordFormat::kSample) return AddSample(record);
+  if (format_ != RecordFormat::kExample && format_ != RecordFormat::kSequenceExample) return AddValues(record);
   // An Example is a SequenceExample without lists, so this parser accepts both.
   absl::StatusOr<std::vector<records::FeatureInfo>> features =
       records::ListFeatures(record, records::RecordFormat::kSequenceExample);
-  if (!features.ok() && !sequence_examples_) features = records::ListFeatures(record, records::RecordFormat::kExample);
+  const bool sequence_examples = format_ == RecordFormat::kSequenceExample;
+  if (!features.ok() && !sequence_examples) features = records::ListFeatures(record, records::RecordFormat::kExample);
   if (!features.ok()) return;
   ++records_;
   for (records::FeatureInfo& feature : *features) (feature.sequence ? lists_ : context_).insert(std::move(feature.key));
   std::erase_if(wanted_, [&](const Wanted& wanted) {
-    return wanted.sequence ? sequence_examples_ && lists_.contains(wanted.key) : context_.contains(wanted.key);
+    return wanted.sequence ? sequence_examples && lists_.contains(wanted.key) : context_.contains(wanted.key);
   });
 }
 
@@ -95,7 +96,7 @@ std::string KeyCheck::Mistake(const Wanted& wanted, const std::string& where) co
   const std::string head = absl::StrCat(wanted.path, ": ");
   if (!wanted.sequence && lists_.contains(wanted.key)) {
     const std::string is = absl::StrCat(head, Quoted(wanted.key), " is a feature list of the records");
-    if (!sequence_examples_) {
+    if (format_ != RecordFormat::kSequenceExample) {
       return absl::StrCat(is,
                           ", which are tf.train.SequenceExamples and are read as Examples: write dataset { format: "
                           "SEQUENCE_EXAMPLE }, and sequence: true here");

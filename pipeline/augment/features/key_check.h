@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "penstock/v1/job.pb.h"
+#include "pipeline/records/example_parser.h"
 
 namespace penstock::augment {
 
@@ -40,7 +41,7 @@ class KeyCheck {
   void AddSample(std::string_view record);
   void AddValues(std::string_view record);
 
-  const bool sequence_examples_, samples_, json_, lines_of_text_;
+  const records::RecordFormat format_;
   std::vector<Wanted> wanted_;  // keys not found yet
   uint64_t records_ = 0;
   std::set<std::string> context_, lists_;  // keys found

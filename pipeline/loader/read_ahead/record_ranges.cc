@@ -252,8 +252,8 @@ std::unique_ptr<RecordRanges::Taken> RecordRanges::Take(const LoadJob& job, uint
   }
   taken->took_ = range->took / static_cast<Nanos>(range->wanted.size());
   const Block& block = *taken->block_;
-  taken->bytes_ =
-      job.reader().RecordOfRange(record, *range->reader, block.in.data + (range->OffsetOf(number) - block.begin));
+  taken->bytes_ = job.reader().RecordOfRange(
+      record, *range->reader, block.in.data + (range->OffsetOf(number) - block.begin), &taken->with_head_);
   return taken;
 }
 

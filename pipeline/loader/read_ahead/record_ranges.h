@@ -72,6 +72,7 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
     friend class RecordRanges;
     Taken() = default;
     std::shared_ptr<Block> block_;  // the block with the record
+    RecordBuffer with_head_;        // the record, if its shard has a head
     absl::StatusOr<std::string_view> bytes_ = absl::CancelledError("");
     Nanos took_ = 0;
   };

@@ -11,7 +11,9 @@
 #include "base/status_macros.h"
 #include "pipeline/sources/crc32c.h"
 #include "pipeline/sources/damage.h"
+#include "pipeline/sources/lines/csv_quotes.h"
 #include "pipeline/sources/lines/text_bytes.h"
+#include "pipeline/sources/record_limits.h"
 
 namespace penstock::sources {
 namespace {
@@ -21,21 +23,32 @@ constexpr size_t kChunkBytes = 64 << 10;
 class LineWalker final : public RecordWalker {
  public:
   LineWalker(Input input, ContainerKind container)
-      : RecordWalker(std::move(input)), skips_blank_(container == ContainerKind::kJsonl) {
+      : RecordWalker(std::move(input)),
+        skips_blank_(container == ContainerKind::kJsonl),
+        has_rows_(DelimiterOf(container) != 0),
+        quotes_(DelimiterOf(container)) {
     identity_bytes_[0] = static_cast<char>(container);
-    identity_ = {identity_bytes_, sizeof(identity_bytes_)};
+    identity_ = {identity_bytes_, sizeof(identity_bytes_) - (has_rows_ ? 0 : sizeof(uint32_t))};
     members_.resize(1);
   }
 
   // Reads the data of each record, because its CRC is in no other place.
   absl::StatusOr<Step> Next(std::string* data) override {
     record_ = next_record_;
-    do {
+    for (bool is_record = false; !is_record;) {
       offset_ = position_;
       length_ = 0;
-      PS_RETURN_IF_ERROR(ReadLine(data));
+      const bool is_head = has_rows_ && head_.empty();
+      std::string names;
+      PS_RETURN_IF_ERROR(is_head ? ReadLine(kMaxHeadBytes - 1, &names) : ReadLine(options().max_record_bytes, data));
+      if (is_too_long_ && is_head) {
+        return Break(Damage::kTooLong, absl::StrCat("the row of names may have ", kMaxHeadBytes - 1, " bytes"));
+      }
       if (is_too_long_) {
         return Break(Damage::kTooLong, absl::StrCat("the limit is ", options().max_record_bytes));
+      }
+      if (quotes_.open() && !stream_is_damaged()) {
+        return Break(Damage::kTruncatedData, "a field begins with a quote that has no end");
       }
       if (!has_end_ && stream_is_damaged()) {
         return BreakShort(length_ == 0 ? Damage::kTruncatedHeader : Damage::kTruncatedData, length_, length_ + 1);
@@ -44,7 +57,13 @@ class LineWalker final : public RecordWalker {
         ReportProgress(true);
         return Step::kEnd;
       }
-    } while (is_blank_ && skips_blank_);
+      is_record = skips_blank_ ? !is_blank_ : !has_rows_ || data_bytes_ > 0;
+      if (is_record && is_head) {
+        head_ = names + "\n";
+        StoreLittleEndian<uint32_t>(data_crc_, identity_bytes_ + 1 + sizeof(uint64_t) + sizeof(uint32_t));
+        is_record = false;
+      }
+    }
     StoreLittleEndian<uint64_t>(data_bytes_, identity_bytes_ + 1);
     StoreLittleEndian<uint32_t>(data_crc_, identity_bytes_ + 1 + sizeof(uint64_t));
     next_record_ = record_ + 1;
@@ -53,9 +72,11 @@ class LineWalker final : public RecordWalker {
   }
 
  private:
-  // Reads the next line: sets length_ (0: the stream ends) and members_, and all members below for the line.
-  absl::Status ReadLine(std::string* data) {
-    if (data != nullptr) data->clear();
+  // Reads the next line or row: sets length_ (0: the stream ends) and members_, and all members below for it. Sets
+  // *data to the head and the line. Stops after `limit` bytes.
+  absl::Status ReadLine(uint64_t limit, std::string* data) {
+    if (data != nullptr) data->assign(head_);
+    quotes_.Clear();
     data_bytes_ = 0;
     data_crc_ = 0;
     is_blank_ = true;
@@ -69,14 +90,15 @@ class LineWalker final : public RecordWalker {
       }
       const char* const from = chunk_.data() + begin_;
       const void* const found = std::memchr(from, '\n', end_ - begin_);
-      has_end_ = found != nullptr;
-      std::string_view piece(from,
-                             has_end_ ? static_cast<size_t>(static_cast<const char*>(found) - from) : end_ - begin_);
-      const size_t used = piece.size() + (has_end_ ? 1 : 0);
+      std::string_view piece(
+          from, found != nullptr ? static_cast<size_t>(static_cast<const char*>(found) - from) : end_ - begin_);
+      const size_t used = piece.size() + (found != nullptr ? 1 : 0);
+      if (has_rows_) quotes_.Read(piece);
+      has_end_ = found != nullptr && !quotes_.open();
       begin_ += used;
       position_ += used;
       length_ += used;
-      if (length_ > options().max_record_bytes) {
+      if (length_ > limit) {
         is_too_long_ = true;
         return absl::OkStatus();
       }
@@ -84,9 +106,13 @@ class LineWalker final : public RecordWalker {
       has_return = piece.empty() ? has_return : piece.back() == '\r';
       if (!piece.empty() && has_return) piece.remove_suffix(1);
       AddData(piece, data);
+      if (found == nullptr || has_end_) continue;
+      AddData(has_return ? "\r\n" : "\n", data);
+      has_return = false;
     }
-    if (has_return && !has_end_) AddData("\r", data);
-    const std::string_view end = !has_end_ ? "" : has_return ? "\r\n" : "\n";
+    const bool ends_with_return = has_return && (has_end_ || has_rows_);
+    if (has_return && !ends_with_return) AddData("\r", data);
+    const std::string_view end = has_end_ ? (has_return ? "\r\n" : "\n") : ends_with_return ? "\r" : "";
     members_[0].bytes = static_cast<uint32_t>(length_);
     members_[0].crc = Crc32cExtend(data_crc_, end);
     return absl::OkStatus();
@@ -113,26 +139,31 @@ class LineWalker final : public RecordWalker {
   }
 
   const bool skips_blank_;
+  const bool has_rows_;  // CSV and TSV
+  CsvQuotes quotes_;     // state in the current row
   std::string chunk_;
   size_t begin_ = 0, end_ = 0;  // the unread part of chunk_
   uint64_t position_ = 0;       // of that part in the stream
   uint64_t next_record_ = 0;
-  char identity_bytes_[1 + sizeof(uint64_t) + sizeof(uint32_t)] = {};
+  char identity_bytes_[1 + sizeof(uint64_t) + 2 * sizeof(uint32_t)] = {};
   // The current line.
   uint64_t data_bytes_ = 0;
   uint32_t data_crc_ = 0;
   bool is_blank_ = true, has_end_ = false, is_too_long_ = false;
 };
 
-// Checks a line of an index, and returns it without its end.
+// Checks a line of an index, and returns it without its end. "\r" at the end of a file ends only a row.
 absl::StatusOr<std::string_view> CheckedLine(const ShardIndex& index, uint64_t k, const char* stored) {
   const std::string_view all(stored, index.StoredBytes(k));
   if (Crc32cExtend(0, all) != index.members().crc(index.members().First(k))) {
     return DamagedRead("its CRC is not that of the index", all);
   }
   std::string_view data = all;
-  if (!data.ends_with('\n')) return data;
-  data.remove_suffix(1);
+  if (data.ends_with('\n')) {
+    data.remove_suffix(1);
+  } else if (DelimiterOf(index.kind().container) == 0) {
+    return data;
+  }
   if (data.ends_with('\r')) data.remove_suffix(1);
   return data;
 }
@@ -154,6 +185,15 @@ std::unique_ptr<RecordWalker> TextContainer::Walk(RecordWalker::Input input) con
 
 absl::StatusOr<std::string_view> TextContainer::DataOf(const ShardIndex& index, uint64_t k,
                                                        const RequestedFeatures* features, const char* stored) const {
+  return CheckedLine(index, k, stored);
+}
+
+std::unique_ptr<RecordWalker> CsvContainer::Walk(RecordWalker::Input input) const {
+  return std::make_unique<LineWalker>(std::move(input), kind_);
+}
+
+absl::StatusOr<std::string_view> CsvContainer::DataOf(const ShardIndex& index, uint64_t k,
+                                                      const RequestedFeatures* features, const char* stored) const {
   return CheckedLine(index, k, stored);
 }
 

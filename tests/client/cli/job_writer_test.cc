@@ -31,7 +31,7 @@ TEST(JobWriter, AnImageAndALabelBecomeATrainingRecipe) {
     example.Bytes("image/encoded", kJpegStart);
     example.Int64("image/class/label", i);
     example.Bytes("image/filename", "a.jpg");
-    ASSERT_TRUE(writer.AddRecord(example.Serialize()).ok());
+    ASSERT_TRUE(writer.Add(sources::ContainerKind::kTfRecord, example.Serialize()).ok());
   }
   const std::string text = writer.Write("train", "/data/train-*", 1000000);
   EXPECT_THAT(text, HasSubstr("features { key: \"image/encoded\" column: \"image\" type: BYTES }"));
@@ -46,7 +46,7 @@ TEST(JobWriter, AnEvaluationReadsEveryRecordOnceWithoutRandomOps) {
   records::ExampleBuilder example;
   example.Bytes("image/encoded", kJpegStart);
   example.Int64("image/class/label", 1);
-  ASSERT_TRUE(writer.AddRecord(example.Serialize()).ok());
+  ASSERT_TRUE(writer.Add(sources::ContainerKind::kTfRecord, example.Serialize()).ok());
   const std::string text = writer.Write("val", "/data/val-*", 50000, Recipe::kEvaluation);
   EXPECT_THAT(text, HasSubstr("# Written by `penstock init --eval` from the first 1 record."));
   EXPECT_THAT(text, HasSubstr("ops { resize { shorter_side: 256 } }\nops { center_crop { height: 224 width: 224 } }"));
@@ -65,7 +65,7 @@ TEST(JobWriter, WithoutAnImageEveryFeatureBecomesAColumn) {
     example.Int64List("ids", std::vector<int64_t>(static_cast<size_t>(i), 7));
     if (i % 2 == 0) example.Int64("sometimes", 1);
     if (i % 2 == 0) example.Int64List("some_list", std::vector<int64_t>(3, 1));
-    ASSERT_TRUE(writer.AddRecord(example.Serialize()).ok());
+    ASSERT_TRUE(writer.Add(sources::ContainerKind::kTfRecord, example.Serialize()).ok());
   }
   const std::string text = writer.Write("clicks", "/data/*", 1000000);
   EXPECT_THAT(text, HasSubstr("key: \"dense\" type: FLOAT shape: 13 }"));
@@ -83,7 +83,7 @@ TEST(JobWriter, SuggestsDecodeRawForBytesThatAreNumbers) {
     example.Bytes("image_raw", std::string(12, i));
     example.Bytes("day", "2024-01-01");
     example.Bytes("blob", std::string(static_cast<size_t>(i) + 1, '\0'));
-    ASSERT_TRUE(writer.AddRecord(example.Serialize()).ok());
+    ASSERT_TRUE(writer.Add(sources::ContainerKind::kTfRecord, example.Serialize()).ok());
   }
   const std::string text = writer.Write("raw", "/data/*", 1000);
   EXPECT_THAT(text,
@@ -96,7 +96,7 @@ TEST(JobWriter, SuggestsDecodeRawForBytesThatAreNumbers) {
 
 TEST(JobWriter, ChoosesABatchSizeThatFitsTheRecords) {
   JobWriter writer;
-  ASSERT_TRUE(writer.AddRecord(records::ExampleBuilder().Int64("x", 1).Serialize()).ok());
+  ASSERT_TRUE(writer.Add(sources::ContainerKind::kTfRecord, records::ExampleBuilder().Int64("x", 1).Serialize()).ok());
   EXPECT_THAT(writer.Write("few", "/data/*", 60), HasSubstr("batch { size: 4 last: DROP }"));
   EXPECT_THAT(writer.Write("many", "/data/*", 1000000), HasSubstr("batch { size: 256 last: DROP }"));
 }
@@ -115,7 +115,7 @@ std::string Scene(const std::string& prefix, size_t boxes, float scale, bool lab
 TEST(JobWriter, BoxesBecomeAnnotationsWithTheirCompanions) {
   JobWriter writer;
   for (const size_t boxes : {2, 0, 1}) {
-    ASSERT_TRUE(writer.AddRecord(Scene("image/object/bbox/", boxes, 1)).ok());
+    ASSERT_TRUE(writer.Add(sources::ContainerKind::kTfRecord, Scene("image/object/bbox/", boxes, 1)).ok());
   }
   const std::string text = writer.Write("detect", "/data/train-*", 1000);
   EXPECT_THAT(text, HasSubstr("annotations {\n  boxes {\n    companions: \"image/object/class/label\"\n  }\n}\n"));
@@ -127,7 +127,8 @@ TEST(JobWriter, BoxesBecomeAnnotationsWithTheirCompanions) {
 
 TEST(JobWriter, BoxesInPixelsUnderOtherKeysAreDeclared) {
   JobWriter writer;
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(writer.AddRecord(Scene("objects/", 1, 300, i < 2)).ok());
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(writer.Add(sources::ContainerKind::kTfRecord, Scene("objects/", 1, 300, i < 2)).ok());
   const std::string text = writer.Write("detect", "/data/train-*", 1000);
   EXPECT_THAT(text, HasSubstr("xmin_key: \"objects/xmin\""));
   EXPECT_THAT(text, HasSubstr("ymax_key: \"objects/ymax\""));
@@ -141,7 +142,7 @@ TEST(JobWriter, ReportsThatIntegerBoxesCannotFollowTheImage) {
   example.Bytes("image/encoded", kJpegStart);
   for (const char* side : {"xmin", "ymin", "xmax", "ymax"}) example.Int64(side, 5);
   JobWriter writer;
-  ASSERT_TRUE(writer.AddRecord(example.Serialize()).ok());
+  ASSERT_TRUE(writer.Add(sources::ContainerKind::kTfRecord, example.Serialize()).ok());
   const std::string text = writer.Write("detect", "/data/train-*", 1000);
   EXPECT_THAT(text, HasSubstr("The boxes are integers. Only FLOAT boxes can be annotations"));
   EXPECT_THAT(text, Not(HasSubstr("\nannotations")));
@@ -150,7 +151,7 @@ TEST(JobWriter, ReportsThatIntegerBoxesCannotFollowTheImage) {
 
 TEST(JobWriter, RejectsRecordsThatAreNoExamples) {
   JobWriter writer;
-  EXPECT_FALSE(writer.AddRecord("\xff\xff\xff\xff not an example").ok());
+  EXPECT_FALSE(writer.Add(sources::ContainerKind::kTfRecord, "\xff\xff\xff\xff not an example").ok());
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ std::string LabelOf(const penstock::sources::ShardReader& reader, uint64_t k, st
   std::string buffer(reader.StoredBytes(k, label), '\0');
   const auto read = reader.ReadRecord(k, buffer.data(), label);
   PS_CHECK(read.ok());
-  const auto reduced = reader.RecordOf(k, whole.data(), label);
+  const auto reduced = reader.RecordOf(k, whole.data(), label, nullptr);
   PS_CHECK(reduced.ok() && *reduced == *read);
   return std::string(*read);
 }

@@ -190,12 +190,13 @@ TEST(RequestedFeaturesOfAJob, OnlyJobsThatReadMostOfASampleReadRanges) {
   ASSERT_NE(reader, nullptr);
   const std::string sample =
       ReadWholeFile(set.files[0]).value().substr(reader->index().RecordOffset(3), reader->index().StoredBytes(3));
+  RecordBuffer with_head;
   for (const auto& [member, is_read] : {std::pair("jpg", true), std::pair("json", false), std::pair("cls", true)}) {
     std::string frame = sample;
-    EXPECT_EQ(most->RecordOfRange(3, *reader, frame.data()).value(), record);
+    EXPECT_EQ(most->RecordOfRange(3, *reader, frame.data(), &with_head).value(), record);
     frame = sample;
     frame[frame.find(absl::StrCat("000003.", member)) + 512] ^= 1;
-    const auto damaged = most->RecordOfRange(3, *reader, frame.data());
+    const auto damaged = most->RecordOfRange(3, *reader, frame.data(), &with_head);
     EXPECT_EQ(damaged.ok(), !is_read) << member;
     EXPECT_EQ(absl::IsDataLoss(damaged.status()), is_read) << damaged.status();
   }

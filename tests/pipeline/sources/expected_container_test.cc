@@ -64,7 +64,8 @@ TEST(ExpectedContainer, AShardOfAnotherContainerIsRejectedByName) {
 TEST(ExpectedContainer, EachPairOfAFileAndAnotherSourceIsNamed) {
   const std::string wrong[][3] = {{TarOf(3), "a tar archive", "JSONL"},     {TfRecords(), "a TFRecord file", "JSONL"},
                                   {kJsonLines, "a JSONL file", "TFRECORD"}, {kJsonLines, "a JSONL file", "TAR"},
-                                  {TarOf(3), "a tar archive", "TEXT"},      {TfRecords(), "a TFRecord file", "TEXT"}};
+                                  {TarOf(3), "a tar archive", "TEXT"},      {TfRecords(), "a TFRecord file", "TEXT"},
+                                  {TarOf(3), "a tar archive", "CSV"},       {TfRecords(), "a TFRecord file", "TSV"}};
   for (const auto& [bytes, noun, name] : wrong) {
     v1::Source::Kind source = v1::Source::AUTO;
     ASSERT_TRUE(v1::Source::Kind_Parse(name, &source));
@@ -99,6 +100,8 @@ TEST(ExpectedContainer, AnyBytesWithoutAZeroAreTextIfTheJobNamesIt) {
   }
   EXPECT_THAT(std::string(IndexAs(std::string(1, '\0'), v1::Source::TEXT).status().message()),
               HasSubstr("dataset.source is TEXT, but the file does not begin with text"));
+  EXPECT_THAT(std::string(IndexAs(std::string(1, '\0'), v1::Source::CSV).status().message()),
+              HasSubstr("dataset.source is CSV, but the file does not begin with text"));
   EXPECT_TRUE(IsOtherKindOfFile(IndexAs("\x89PNG\r\n\x1A\n" + std::string(600, '\0'), v1::Source::TEXT).status()));
 }
 

@@ -258,7 +258,7 @@ TEST(TarFeatures, ARangeOfWholeRecordsIsReducedToTheFeatures) {
   const RequestedFeatures features({{Member{"cls"}}, {Member{"txt"}}});
   for (uint64_t k = 0; k < 10; ++k) {
     std::string whole = bytes.substr(index->RecordOffset(k), index->StoredBytes(k));
-    const auto record = reader->RecordOf(k, whole.data(), &features);
+    const auto record = reader->RecordOf(k, whole.data(), &features, nullptr);
     ASSERT_TRUE(record.ok()) << record.status();
     EXPECT_EQ(*record, shard.Of(static_cast<int>(k), {"cls", "txt"}));
   }

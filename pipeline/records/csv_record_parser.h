@@ -1,0 +1,64 @@
+// Parses rows of CSV and TSV files for the features that a job requests. A record is a text of two rows: the names of
+// the columns, and their values (sources/lines/line_container.h). The key of a feature is the name of a column.
+//
+// Values by kind:
+//   INT64   decimal integers in its range
+//   FLOAT   decimal numbers in the range of a 32-bit float, rounded from the nearest double; nan, inf, infinity
+//   BYTES   the field without the quotes around it
+//
+// Spaces around a number are ignored. An empty field is a missing number, and an empty value of BYTES.
+#ifndef PENSTOCK_PIPELINE_RECORDS_CSV_RECORD_PARSER_H_
+#define PENSTOCK_PIPELINE_RECORDS_CSV_RECORD_PARSER_H_
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pipeline/records/csv_fields.h"
+#include "pipeline/records/example_parser.h"
+
+namespace penstock::records {
+
+// Immutable. Any number of threads may use it, each with its own ParsedExample. BYTES point into the record, except
+// that fields with doubled quotes are copies in FeatureValue::own.
+class CsvRecordParser {
+ public:
+  // Creates the parser of options.format, kCsv or kTsv. Returns InvalidArgument for the errors of CheckRequest(). Two
+  // requests may name the same column.
+  static absl::StatusOr<CsvRecordParser> Create(std::vector<FeatureRequest> requests, const ParserOptions& options);
+
+  const std::vector<FeatureRequest>& requests() const { return requests_; }
+
+  // Parses `record` into *out. Returns InvalidArgument with the offset in the row, and with the column if there is one:
+  // for rows that are no CSV (csv_fields.h), for a row with more or fewer fields than the names, for a column of a
+  // request that occurs twice, and for a value of another kind. Returns ResourceExhausted if the values exceed the
+  // limit. After an error, *out is unspecified.
+  absl::Status Parse(std::string_view record, ParsedExample* out) const;
+
+ private:
+  CsvRecordParser(std::vector<FeatureRequest> requests, const ParserOptions& options)
+      : requests_(std::move(requests)), options_(options) {}
+
+  absl::Status SetValue(const FeatureRequest& request, const CsvField& field, uint64_t* budget,
+                        FeatureValue* value) const;
+
+  std::vector<FeatureRequest> requests_;
+  ParserOptions options_;
+  std::map<std::string, std::vector<size_t>, std::less<>> by_key_;
+};
+
+// Returns the columns of a record, for display, in their order: INT64 and FLOAT if the field has a number of this kind,
+// kNone if it is empty, otherwise BYTES. Digits after a leading zero are BYTES too, because a number would lose the
+// zero. `first_bytes` are a part of the record, with its doubled quotes. Returns the errors of CsvRecordParser::Parse.
+// `format` is kCsv or kTsv.
+absl::StatusOr<std::vector<FeatureInfo>> ListCsvColumns(std::string_view record, RecordFormat format);
+
+}  // namespace penstock::records
+
+#endif  // PENSTOCK_PIPELINE_RECORDS_CSV_RECORD_PARSER_H_
