@@ -44,10 +44,6 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
                                                                  bool allow_missing) {
   std::string key = absl::StrCat(allow_missing ? "+" : "", spec.SerializeAsString());
   for (const sources::DataRoot& root : roots) absl::StrAppend(&key, "\n", root.name, "=", root.path);
-  {
-    MutexLock lock(&mutex_);
-    if (std::shared_ptr<const LoadedJob> known = loaded_[key].lock()) return known;
-  }
   PS_ASSIGN_OR_RETURN(host::LoaderHost* const host, this->host());
   auto loaded = std::make_shared<LoadedJob>();
   loaded->file_errors = file_errors_;
@@ -56,6 +52,13 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
   PS_ASSIGN_OR_RETURN(std::shared_ptr<loader::DatasetReader> reader,
                       loader::OpenDataset(host->storage(), spec, roots, indexes, options_.host.loader.threads,
                                           file_errors_, host->slow_work(), options_.warn));
+  // Returns the known job if its files have the content that they have now.
+  const auto same = [&, fingerprint = reader->snapshot().Fingerprint()]() -> std::shared_ptr<const LoadedJob> {
+    MutexLock lock(&mutex_);
+    std::shared_ptr<const LoadedJob> known = loaded_[key].lock();
+    return known != nullptr && known->job->reader().snapshot().Fingerprint() == fingerprint ? known : nullptr;
+  };
+  if (std::shared_ptr<const LoadedJob> known = same()) return known;
   if (!allow_missing) PS_RETURN_IF_ERROR(loader::CheckKeys(spec, reader.get()));
   PS_ASSIGN_OR_RETURN(loaded->job, loader::LoadJob::Create(spec, std::move(reader)));
   loaded->pipeline_fingerprint = augment::JobPipelineFingerprint(loaded->job->pipelines());
@@ -68,11 +71,10 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
   PS_ASSIGN_OR_RETURN(loaded->format,
                       BatchFormat::Create(schema, std::move(mix), plan::SetNamesOf(loaded->job->spec())));
   loaded->bad_records = std::make_shared<BadRecordLimit>(*loaded->job);
-  MutexLock lock(&mutex_);
-  std::weak_ptr<const LoadedJob>& known = loaded_[key];
   // Another thread may have loaded an equal job meanwhile.
-  if (std::shared_ptr<const LoadedJob> first = known.lock()) return first;
-  known = loaded;
+  if (std::shared_ptr<const LoadedJob> first = same()) return first;
+  MutexLock lock(&mutex_);
+  loaded_[key] = loaded;
   return loaded;
 }
 

@@ -60,9 +60,9 @@ class LocalJobs {
  public:
   explicit LocalJobs(LocalJobsOptions options) : options_(std::move(options)) {}
 
-  // Expands the job's globs, and loads or builds its indexes. Returns the same object for an equal job while any
-  // reference to it exists. May block for long. Errors name the defect of the files or the job. Unless `allow_missing`,
-  // a key that none of the first records has is a defect (CheckKeys).
+  // Expands the job's globs, and loads or builds its indexes. Returns the same object for an equal job whose files have
+  // the same content, while any reference to it exists. May block for long. Errors name the defect of the files or the
+  // job. Unless `allow_missing`, a key that none of the first records has is a defect (CheckKeys).
   absl::StatusOr<std::shared_ptr<const LoadedJob>> Load(const v1::JobSpec& spec,
                                                         const std::vector<sources::DataRoot>& roots,
                                                         bool allow_missing = false);

@@ -69,6 +69,16 @@ def test_the_lines_are_those_that_python_reads(data):
         assert sorted(rows(data)) == sorted(expected)
 
 
+def test_a_new_loader_reads_the_files_as_they_are_now(data):
+    job = str(data.parent / "lines.textproto")
+    earlier = penstock.Loader(job, data_root=str(data))
+    next(iter(earlier))
+    for path in data.iterdir():
+        path.write_bytes(b"another\nfile\n")
+    assert sorted(rows(data)) == [b"another"] * 3 + [b"file"] * 3
+    earlier.close()
+
+
 def test_compression_and_line_ends_change_no_row(data):
     plain = rows(data)
     (data / "d.txt").write_bytes(b"\xef\xbb\xbfx\ny\n\nz")
