@@ -34,8 +34,12 @@ std::string Number(batch::DType dtype, const char* data, size_t i) {
       return absl::StrCat(At<uint16_t>(data, i));
     case batch::DType::kInt16:
       return absl::StrCat(At<int16_t>(data, i));
+    case batch::DType::kUint32:
+      return absl::StrCat(At<uint32_t>(data, i));
     case batch::DType::kInt32:
       return absl::StrCat(At<int32_t>(data, i));
+    case batch::DType::kUint64:
+      return absl::StrCat(At<uint64_t>(data, i));
     case batch::DType::kInt64:
       return absl::StrCat(At<int64_t>(data, i));
     case batch::DType::kFloat16:

@@ -13,9 +13,11 @@ size_t DTypeSize(DType dtype) {
     case DType::kFloat16:
     case DType::kBfloat16:
       return 2;
+    case DType::kUint32:
     case DType::kInt32:
     case DType::kFloat32:
       return 4;
+    case DType::kUint64:
     case DType::kInt64:
     case DType::kFloat64:
       return 8;
@@ -35,8 +37,12 @@ std::string_view DTypeName(DType dtype) {
       return "uint16";
     case DType::kInt16:
       return "int16";
+    case DType::kUint32:
+      return "uint32";
     case DType::kInt32:
       return "int32";
+    case DType::kUint64:
+      return "uint64";
     case DType::kInt64:
       return "int64";
     case DType::kFloat16:
@@ -65,8 +71,12 @@ std::string_view DTypeNpyDescr(DType dtype) {
       return "<u2";
     case DType::kInt16:
       return "<i2";
+    case DType::kUint32:
+      return "<u4";
     case DType::kInt32:
       return "<i4";
+    case DType::kUint64:
+      return "<u8";
     case DType::kInt64:
       return "<i8";
     case DType::kFloat16:
@@ -85,7 +95,7 @@ std::string_view DTypeNpyDescr(DType dtype) {
 }
 
 bool IsDType(int value) {
-  return value >= static_cast<int>(DType::kUint8) && value <= static_cast<int>(DType::kString);
+  return value >= static_cast<int>(DType::kUint8) && value <= static_cast<int>(DType::kUint64);
 }
 
 }  // namespace penstock::batch

@@ -22,6 +22,8 @@ enum class DType : uint8_t {
   kFloat64 = 10,
   kBool = 11,
   kString = 12,  // a byte string of any length
+  kUint32 = 13,
+  kUint64 = 14,
 };
 
 // Returns the bytes of one element, or 0 for kString.

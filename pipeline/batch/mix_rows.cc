@@ -92,7 +92,9 @@ bool IsInteger(DType dtype) {
     case DType::kInt8:
     case DType::kUint16:
     case DType::kInt16:
+    case DType::kUint32:
     case DType::kInt32:
+    case DType::kUint64:
     case DType::kInt64:
       return true;
     default:
@@ -110,8 +112,12 @@ int64_t LoadInteger(DType dtype, const std::byte* from) {
       return Load<uint16_t>(from);
     case DType::kInt16:
       return Load<int16_t>(from);
+    case DType::kUint32:
+      return Load<uint32_t>(from);
     case DType::kInt32:
       return Load<int32_t>(from);
+    case DType::kUint64:
+      return Load<uint64_t>(from) > INT64_MAX ? -1 : static_cast<int64_t>(Load<uint64_t>(from));
     default:
       PS_CHECK(dtype == DType::kInt64);
       return Load<int64_t>(from);

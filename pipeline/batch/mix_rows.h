@@ -36,9 +36,9 @@ void SwapBox(const PixelLayout& layout, const MixBox& box, std::byte* a, std::by
 // classes elsewhere. Writes zeros for a label outside [0, classes).
 void WriteSoftLabel(int64_t label, size_t classes, float smoothing, std::byte* out);
 
-// Returns the integer at `from`. `dtype` must satisfy IsInteger.
+// Returns the integer at `from`, or -1 if it is over the range of int64. `dtype` must satisfy IsInteger.
 int64_t LoadInteger(DType dtype, const std::byte* from);
-// Returns whether the type is int8 to int64, uint8 or uint16.
+// Returns whether the type is int8 to int64 or uint8 to uint64.
 bool IsInteger(DType dtype);
 
 // The mixed tensors and their memory layout.

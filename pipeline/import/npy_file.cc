@@ -22,9 +22,8 @@ absl::StatusOr<batch::DType> TypeOf(const std::string& descr) {
     const auto dtype = static_cast<batch::DType>(number);
     if (!descr.empty() && descr == batch::DTypeNpyDescr(dtype)) return dtype;
   }
-  std::string hint = "save it as one of uint8, int8, uint16, int16, int32, int64, float16, float32, float64, bool";
+  std::string hint = "save it as one of uint8 to uint64, int8 to int64, float16, float32, float64, bool";
   if (!descr.empty() && descr[0] == '>') hint = "it is big-endian: save array.astype(array.dtype.newbyteorder('<'))";
-  if (descr == "<u4" || descr == "<u8") hint = "save it as int64: array.astype('int64')";
   if (descr.find('O') != std::string::npos) hint = "it holds Python objects: save it with one number type";
   return absl::InvalidArgumentError(absl::StrCat("elements of type '", descr, "' cannot be a column; ", hint));
 }
@@ -123,6 +122,9 @@ absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const NpyFile& npy) {
         break;
       case batch::DType::kInt16:
         labels[i] = LoadLittleEndian<int16_t>(at);
+        break;
+      case batch::DType::kUint32:
+        labels[i] = LoadLittleEndian<uint32_t>(at);
         break;
       case batch::DType::kInt32:
         labels[i] = LoadLittleEndian<int32_t>(at);

@@ -55,7 +55,7 @@ class Squares:
         return {"n": number, "square": np.full((2, 3), number**2, "float64"), "label": label, "data": bytes(number % 3000)}
 
 
-TYPES = ["uint8", "int8", "uint16", "int16", "int32", "int64", "float16", "float32", "float64", "bool"]
+TYPES = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "float32", "float64", "bool"]
 
 
 def test_values_keep_their_type_and_shape(tmp_path):
@@ -73,6 +73,9 @@ def test_values_keep_their_type_and_shape(tmp_path):
             values = read[name + kind]
             assert values.dtype == name
             assert (values == np.stack([row[name + kind] for row in rows])).all()
+    largest = penstock.convert([{"x": np.uint64(0xFFFFFFFFFFFFFFFF), "y": np.uint32(0xFFFFFFFF)}], tmp_path / "largest")
+    read_largest = read_in_order(largest)
+    assert [read_largest["x"].tolist(), read_largest["y"].tolist()] == [[(1 << 64) - 1], [(1 << 32) - 1]]
     assert read["int"].dtype == "int64"
     assert (read["float"] == [row["float"] for row in rows]).all()
     assert read["flag"].dtype == bool
@@ -107,7 +110,7 @@ def test_nested_rows_lists_and_missing_values(tmp_path):
     [
         (1 << 63, "uint64"),
         (1 << 70, "cannot hold int"),
-        (np.uint64(1), "uint64"),
+        (np.uint64(1), "is uint64 .*in this row, and int64 .*in others"),
         (np.zeros(2, "complex64"), "an array of complex64"),
         (np.zeros((2, 0)), "only the first axis may be 0"),
         ([[1], [1, 2]], "not an array of numbers|cannot hold list"),

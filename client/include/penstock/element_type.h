@@ -23,6 +23,8 @@ enum class ElementType : uint8_t {
   kFloat64 = 10,
   kBool = 11,
   kString = 12,
+  kUint32 = 13,
+  kUint64 = 14,
 };
 
 // Returns "uint8", "float32", "string" ...: NumPy's names, if NumPy has the type.
@@ -45,7 +47,8 @@ constexpr bool ReadsAs(ElementType type) {
     return type == Type::kUint8;
   } else if constexpr (std::is_integral_v<T> && std::is_unsigned_v<T>) {
     if (sizeof(T) == 1) return type == Type::kUint8 || type == Type::kBool;
-    return sizeof(T) == 2 && (type == Type::kUint16 || half);
+    return (sizeof(T) == 2 && (type == Type::kUint16 || half)) || (sizeof(T) == 4 && type == Type::kUint32) ||
+           (sizeof(T) == 8 && type == Type::kUint64);
   } else if constexpr (std::is_integral_v<T>) {
     return (sizeof(T) == 1 && type == Type::kInt8) || (sizeof(T) == 2 && type == Type::kInt16) ||
            (sizeof(T) == 4 && type == Type::kInt32) || (sizeof(T) == 8 && type == Type::kInt64);

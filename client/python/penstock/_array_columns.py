@@ -35,7 +35,7 @@ def number_column(name: str, dtype: Any, inner: Sequence[int]) -> Tuple[Converte
         cast = 0 if kind == "int64" else DATA_TYPES.get(kind, 0)
         feature = f"INT64, cast to {kind.upper()}" if cast else "INT64"
         return ConvertedColumn(name, source, feature, shape, cast), _fixed(key + _INT64 + _ONE, "<i8")
-    if len(inner) < 2 and kind in ("int64", "uint32", "float32"):
+    if len(inner) < 2 and kind in ("int64", "float32"):
         of, stored = (_FLOAT, "<f4") if kind == "float32" else (_INT64, "<i8")
         count = struct.pack("<BI", not inner, inner[0] if inner else 1)
         feature = "FLOAT" if kind == "float32" else "INT64"
@@ -59,7 +59,7 @@ def list_column(name: str, dtype: Any) -> Tuple[ConvertedColumn, Encode]:
     """Returns the column of an array of arrays with one axis, which has any length, and its encoder."""
     kind = dtype.name
     key = key_bytes(name)
-    if kind in ("int64", "uint32", "float32"):
+    if kind in ("int64", "float32"):
         of, stored, counted = (_FLOAT, "<f4", "<u4") if kind == "float32" else (_INT64, "<i8", "<u4")
         head, feature = key + of + b"\x00", "FLOAT" if kind == "float32" else "INT64"
     elif kind in DATA_TYPES:

@@ -194,7 +194,7 @@ def _encoder(key: bytes, kind: Any) -> Tuple[str, str, int, Encode]:
     dtype, as_numbers = _numbers(kind)
     if dtype == "float32":
         return "FLOAT", "[]", 0, lambda array: Fixed(key + _FLOAT + _ONE, _octets(as_numbers(array), 4), _valid(array))
-    if dtype in ("float16", "float64"):
+    if dtype in ("float16", "float64", "uint64"):
         raw, width = key + _ARRAY + bytes([DATA_TYPES[dtype], 0]), np.dtype(dtype).itemsize
         feature = f"{dtype.upper()} as raw bytes"
         return feature, "[]", 0, lambda array: Fixed(raw, _octets(as_numbers(array), width), _valid(array))
@@ -239,8 +239,6 @@ def _numbers(kind: Any) -> Tuple[str, Callable[[Any], Any]]:
         return "int64", lambda array: _buffer(array, "<i8" if wide else "<i4")
     if types.is_integer(kind) or types.is_floating(kind):
         dtype = str(np.dtype(kind.to_pandas_dtype()))
-        if dtype == "uint64":
-            raise _No("neither INT64 nor decode_raw holds uint64; cast it to int64")
         return dtype, lambda array: _buffer(array, np.dtype(dtype).newbyteorder("<").str)
     raise _No(_NONE)
 
@@ -337,7 +335,7 @@ def _list_form(key: bytes, dtype: str, inner: List[int]) -> Tuple[str, bytes, by
     """
     if 0 in inner:
         raise _No("an inner axis of 0")
-    if not inner and dtype in ("int64", "uint32", "float32"):
+    if not inner and dtype in ("int64", "float32"):
         kind = _FLOAT if dtype == "float32" else _INT64
         name = "FLOAT" if dtype == "float32" else "INT64"
         return name, key + kind + b"\x00", b"", "<u4", "<f4" if dtype == "float32" else "<i8"

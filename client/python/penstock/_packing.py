@@ -24,6 +24,8 @@ DATA_TYPES = {
     "float32": 9,
     "float64": 10,
     "bool": 11,
+    "uint32": 13,
+    "uint64": 14,
 }
 _Scalar = Union[bytes, str, int, float]
 

@@ -16,8 +16,10 @@ else:
 # NumPy lacks bfloat16: its bits become uint16, and Column.type names the type.
 _DTYPES = {
     name: np.dtype(name)
-    for name in ("uint8", "int8", "uint16", "int16", "int32", "int64", "float16", "float32", "float64", "bool")
+    for kind, sizes in (("uint", (8, 16, 32, 64)), ("int", (8, 16, 32, 64)), ("float", (16, 32, 64)))
+    for name in (f"{kind}{size}" for size in sizes)
 }
+_DTYPES["bool"] = np.dtype("bool")
 _DTYPES["bfloat16"] = np.dtype("uint16")
 _DTYPES["string"] = np.dtype(object)
 

@@ -8,6 +8,9 @@ import numpy as np
 import torch
 
 from . import _batch
+from ._errors import ConfigurationError
+
+_RECENT = ("uint16", "uint32", "uint64")  # PyTorch has them since 2.3
 
 
 class Ragged(NamedTuple):
@@ -69,8 +72,11 @@ def tensors_of(batch: _batch.Batch, columns: Optional[Sequence[str]]) -> Batch:
 
 def _tensor(array: Any, kind: str) -> torch.Tensor:
     if kind == "bfloat16":
-        # The NumPy array holds the bits as uint16, a type that older releases of PyTorch lack.
+        # The NumPy array holds the bits as uint16.
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    if kind in _RECENT and not hasattr(torch, kind):
+        remedy = "upgrade it to 2.3, or add an op to the job: cast { to: INT64 }"
+        raise ConfigurationError(f"PyTorch {torch.__version__} has no {kind}: {remedy}")
     return torch.from_numpy(array)
 
 

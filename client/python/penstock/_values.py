@@ -140,7 +140,7 @@ def _array(array: Any) -> Tuple[_Form, bytes]:
         return _Form("list of texts", "BYTES", "[*]"), _texts(values, single=False)
     shape = f"[{', '.join(['*', *map(str, array.shape[1:])])}]"
     source = f"{dtype} array"
-    if array.ndim == 1 and dtype in ("int64", "uint32"):
+    if array.ndim == 1 and dtype == "int64":
         return _Form(source, "INT64", shape), struct.pack("<BBI", _INT64, 0, len(array)) + array.astype("<i8").tobytes()
     if array.ndim == 1 and dtype == "float32":
         return _Form(source, "FLOAT", shape), struct.pack("<BBI", _FLOAT, 0, len(array)) + array.tobytes()

@@ -237,11 +237,11 @@ class Caps(Message):
     ) -> None: ...
 
 class Cast(Message):
-    to: Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING"]
+    to: Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING", "UINT32", "UINT64"]
     def __init__(
         self,
         *,
-        to: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING"]] = ...,
+        to: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING", "UINT32", "UINT64"]] = ...,
     ) -> None: ...
 
 class CenterCrop(Message):
@@ -376,14 +376,14 @@ class DecodeImage(Message):
     channels: Literal["RGB", "GRAY"]
     apply_exif_orientation: bool
     lenient: bool
-    depth: Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING"]
+    depth: Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING", "UINT32", "UINT64"]
     def __init__(
         self,
         *,
         channels: Optional[Literal["RGB", "GRAY"]] = ...,
         apply_exif_orientation: Optional[bool] = ...,
         lenient: Optional[bool] = ...,
-        depth: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING"]] = ...,
+        depth: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING", "UINT32", "UINT64"]] = ...,
     ) -> None: ...
 
 class Default(Message):
@@ -458,7 +458,7 @@ class Feature(Message):
     shape: List[int]
     variable_length: bool
     default: Default
-    decode_raw: Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING"]
+    decode_raw: Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING", "UINT32", "UINT64"]
     sequence: bool
     def __init__(
         self,
@@ -469,7 +469,7 @@ class Feature(Message):
         shape: Optional[Union[int, Sequence[int]]] = ...,
         variable_length: Optional[bool] = ...,
         default: Optional[Union[Default, Mapping[str, Any]]] = ...,
-        decode_raw: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING"]] = ...,
+        decode_raw: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING", "UINT32", "UINT64"]] = ...,
         sequence: Optional[bool] = ...,
     ) -> None: ...
 
@@ -733,7 +733,7 @@ class Normalize(Message):
     mean: List[float]
     std: List[float]
     scale: float
-    to: Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING"]
+    to: Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING", "UINT32", "UINT64"]
     channels_first: bool
     def __init__(
         self,
@@ -742,7 +742,7 @@ class Normalize(Message):
         mean: Optional[Union[float, Sequence[float]]] = ...,
         std: Optional[Union[float, Sequence[float]]] = ...,
         scale: Optional[float] = ...,
-        to: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING"]] = ...,
+        to: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING", "UINT32", "UINT64"]] = ...,
         channels_first: Optional[bool] = ...,
     ) -> None: ...
 
@@ -754,13 +754,13 @@ class OneHot(Message):
     """
     classes: int
     smoothing: float
-    to: Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING"]
+    to: Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING", "UINT32", "UINT64"]
     def __init__(
         self,
         *,
         classes: Optional[int] = ...,
         smoothing: Optional[float] = ...,
-        to: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING"]] = ...,
+        to: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING", "UINT32", "UINT64"]] = ...,
     ) -> None: ...
 
 class OneOf(Message):
@@ -1222,13 +1222,13 @@ class Scale(Message):
     """
     factor: Optional[float]
     offset: float
-    to: Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING"]
+    to: Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING", "UINT32", "UINT64"]
     def __init__(
         self,
         *,
         factor: Optional[float] = ...,
         offset: Optional[float] = ...,
-        to: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING"]] = ...,
+        to: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING", "UINT32", "UINT64"]] = ...,
     ) -> None: ...
 
 class Select(Message):

@@ -15,7 +15,7 @@ def decode_image(
     channels: Optional[Literal["RGB", "GRAY"]] = ...,
     apply_exif_orientation: Optional[bool] = ...,
     lenient: Optional[bool] = ...,
-    depth: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING"]] = ...,
+    depth: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING", "UINT32", "UINT64"]] = ...,
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
@@ -95,7 +95,7 @@ def random_horizontal_flip(
 
 def cast(
     *,
-    to: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING"]] = ...,
+    to: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING", "UINT32", "UINT64"]] = ...,
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
@@ -108,7 +108,7 @@ def normalize(
     mean: Optional[Union[float, Sequence[float]]] = ...,
     std: Optional[Union[float, Sequence[float]]] = ...,
     scale: Optional[float] = ...,
-    to: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING"]] = ...,
+    to: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING", "UINT32", "UINT64"]] = ...,
     channels_first: Optional[bool] = ...,
     column: Optional[str] = ...,
     name: Optional[str] = ...,
@@ -660,7 +660,7 @@ def scale(
     *,
     factor: Optional[float] = ...,
     offset: Optional[float] = ...,
-    to: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING"]] = ...,
+    to: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING", "UINT32", "UINT64"]] = ...,
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
@@ -675,7 +675,7 @@ def one_hot(
     *,
     classes: Optional[int] = ...,
     smoothing: Optional[float] = ...,
-    to: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING"]] = ...,
+    to: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING", "UINT32", "UINT64"]] = ...,
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:

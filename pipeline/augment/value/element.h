@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "base/check.h"
 #include "base/half.h"
@@ -78,11 +79,9 @@ To ConvertElement(From from) {
     if (value <= static_cast<Wide>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
     return static_cast<To>(value);
   } else {
-    // All integer types here fit int64.
-    const int64_t wide = static_cast<int64_t>(value);
-    if (wide > static_cast<int64_t>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
-    if (wide < static_cast<int64_t>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
-    return static_cast<To>(wide);
+    if (std::cmp_greater(value, std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
+    if (std::cmp_less(value, std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
+    return static_cast<To>(value);
   }
 }
 
@@ -98,8 +97,12 @@ auto VisitDType(DType dtype, Visit visit) {
       return visit(uint16_t{});
     case DType::kInt16:
       return visit(int16_t{});
+    case DType::kUint32:
+      return visit(uint32_t{});
     case DType::kInt32:
       return visit(int32_t{});
+    case DType::kUint64:
+      return visit(uint64_t{});
     case DType::kInt64:
       return visit(int64_t{});
     case DType::kFloat16:

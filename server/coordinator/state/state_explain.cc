@@ -44,6 +44,7 @@ double BytesOf(v1::DataType type) {
     case v1::BFLOAT16:
       return 2;
     case v1::INT64:
+    case v1::UINT64:
     case v1::FLOAT64:
       return 8;
     default:

@@ -100,6 +100,7 @@ TEST(ElementType, IsTheJobFilesDataTypeByNumberAndName) {
       {Type::kInt16, v1::INT16},     {Type::kInt32, v1::INT32},       {Type::kInt64, v1::INT64},
       {Type::kFloat16, v1::FLOAT16}, {Type::kBfloat16, v1::BFLOAT16}, {Type::kFloat32, v1::FLOAT32},
       {Type::kFloat64, v1::FLOAT64}, {Type::kBool, v1::BOOL},         {Type::kString, v1::STRING},
+      {Type::kUint32, v1::UINT32},   {Type::kUint64, v1::UINT64},
   };
   EXPECT_EQ(static_cast<int>(std::size(types)), v1::DataType_descriptor()->value_count() - 1);
   for (const auto& [type, of_job] : types) {
@@ -118,6 +119,14 @@ TEST(ColumnView, ReadingAnotherTypeEndsTheProcessAndNamesColumnAndTypes) {
   EXPECT_DEATH(label.data<double>(), "column \"label\" holds int64, which data<double>\\(\\) does not read");
   EXPECT_DEATH(label.data<uint64_t>(), "column \"label\"");
   EXPECT_DEATH(ColumnView().data<float>(), "no batch");
+}
+
+TEST(ColumnView, UnsignedTypesReadColumnsOfTheirWidth) {
+  EXPECT_TRUE(ReadsAs<uint32_t>(ElementType::kUint32));
+  EXPECT_TRUE(ReadsAs<unsigned long>(ElementType::kUint64));
+  EXPECT_FALSE(ReadsAs<int32_t>(ElementType::kUint32));
+  EXPECT_FALSE(ReadsAs<uint32_t>(ElementType::kUint64));
+  EXPECT_FALSE(ReadsAs<uint32_t>(ElementType::kFloat32));
 }
 
 TEST(ColumnView, TryDataReturnsTheErrorOfAnotherType) {

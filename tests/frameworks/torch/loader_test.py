@@ -47,6 +47,18 @@ def test_tensors_look_at_the_arena(fake_torch):
     assert (image[3] == 4).all()
 
 
+def test_unsigned_integers_keep_their_type(small_job, tmp_path, monkeypatch):
+    row = {"a": np.uint32(0xFFFFFFFF), "b": np.uint64(0xFFFFFFFFFFFFFFFF)}
+    job = penstock.convert([row], tmp_path / "out").job
+    batch = next(iter(penstock.torch.Loader(job, batch_size=1)))
+    assert batch["a"].dtype == torch.uint32
+    assert batch["b"].dtype == torch.uint64
+    assert [batch["a"].item(), batch["b"].item()] == [row["a"], row["b"]]
+    monkeypatch.delattr(torch, "uint32")
+    with pytest.raises(penstock.ConfigurationError, match="has no uint32: upgrade it to 2.3, or add an op to the job: cast"):
+        next(iter(penstock.torch.Loader(job, batch_size=1)))
+
+
 def test_a_tensor_keeps_its_memory_and_nothing_else_does(fake_torch):
     loader = fake_torch("steps=40&rows=2", memory=4 * 65536)
     kept = None

@@ -57,6 +57,15 @@ TEST(Element, ConversionsSaturate) {
   EXPECT_EQ((ConvertElement<int64_t>(-1e30f)), INT64_MIN);
   EXPECT_EQ((ConvertElement<int32_t>(-2.9f)), -2);
   EXPECT_EQ((ConvertElement<uint8_t>(255.9)), 255);
+  EXPECT_EQ((ConvertElement<int64_t>(UINT64_MAX)), INT64_MAX);
+  EXPECT_EQ((ConvertElement<uint64_t>(INT64_MIN)), 0u);
+  EXPECT_EQ((ConvertElement<uint64_t>(INT64_MAX)), uint64_t{INT64_MAX});
+  EXPECT_EQ((ConvertElement<uint32_t>(int64_t{1} << 32)), UINT32_MAX);
+  EXPECT_EQ((ConvertElement<uint32_t>(UINT64_MAX)), UINT32_MAX);
+  EXPECT_EQ((ConvertElement<uint64_t>(1e30)), UINT64_MAX);
+  EXPECT_EQ((ConvertElement<uint64_t>(-1e30f)), 0u);
+  EXPECT_EQ((ConvertElement<uint32_t>(4294967295.0)), UINT32_MAX);
+  EXPECT_EQ((ConvertElement<double>(UINT64_MAX)), 18446744073709551616.0);
   EXPECT_EQ((ConvertElement<uint8_t>(std::nan(""))), 0);
   EXPECT_EQ((ConvertElement<BoolElement>(0.5f)).byte, 1);
   EXPECT_EQ((ConvertElement<HalfElement>(int32_t{2049})).bits, FloatToHalf(2048.0f));

@@ -223,6 +223,10 @@ TEST(SoftLabel, IntegersOfAllTypesAreRead) {
   EXPECT_EQ(LoadInteger(DType::kInt16, bytes), -2);
   EXPECT_EQ(LoadInteger(DType::kInt8, bytes), -2);
   EXPECT_EQ(LoadInteger(DType::kUint16, bytes), 65534);
+  EXPECT_EQ(LoadInteger(DType::kUint32, bytes), 4294967294);
+  EXPECT_EQ(LoadInteger(DType::kUint64, bytes), -1) << "over the range of int64";
+  const uint64_t largest = INT64_MAX;
+  EXPECT_EQ(LoadInteger(DType::kUint64, reinterpret_cast<const std::byte*>(&largest)), INT64_MAX);
   EXPECT_EQ(LoadInteger(DType::kUint8, bytes), 254);
 }
 

@@ -47,8 +47,8 @@ TEST(DType, SizesAreBytesOfAnElement) {
   for (const DType two : {DType::kUint16, DType::kInt16, DType::kFloat16, DType::kBfloat16}) {
     EXPECT_EQ(DTypeSize(two), 2u);
   }
-  for (const DType four : {DType::kInt32, DType::kFloat32}) EXPECT_EQ(DTypeSize(four), 4u);
-  for (const DType eight : {DType::kInt64, DType::kFloat64}) EXPECT_EQ(DTypeSize(eight), 8u);
+  for (const DType four : {DType::kUint32, DType::kInt32, DType::kFloat32}) EXPECT_EQ(DTypeSize(four), 4u);
+  for (const DType eight : {DType::kUint64, DType::kInt64, DType::kFloat64}) EXPECT_EQ(DTypeSize(eight), 8u);
   EXPECT_EQ(DTypeSize(DType::kString), 0u);
   EXPECT_EQ(DTypeSize(static_cast<DType>(200)), 0u);
 }
