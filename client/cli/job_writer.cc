@@ -51,7 +51,9 @@ std::string FeatureLine(const FeatureSummary& f, uint64_t records, const std::st
   const bool varies = of_boxes || f.least_count != f.most_count || f.sequence || partial;
   std::string line = absl::StrCat("features { key: \"", absl::CEscape(f.key), "\"");
   if (!column.empty()) absl::StrAppend(&line, " column: \"", column, "\"");
-  absl::StrAppend(&line, " type: ", std::string(records::FeatureKindName(f.kind)));
+  // An empty field may be text.
+  const records::FeatureKind kind = f.kind == records::FeatureKind::kNone ? records::FeatureKind::kBytes : f.kind;
+  absl::StrAppend(&line, " type: ", std::string(records::FeatureKindName(kind)));
   if (f.sequence) absl::StrAppend(&line, " sequence: true");
   if (!f.sequence && varies) absl::StrAppend(&line, " variable_length: true");
   if (f.sequence && f.least_count == f.most_count && f.most_count > 1) absl::StrAppend(&line, " shape: ", f.most_count);
@@ -74,24 +76,42 @@ absl::Status JobWriter::Add(sources::ContainerKind container, std::string_view r
   } else if (records_ == 0) {
     PS_ASSIGN_OR_RETURN(format_, records::GuessFormat(record));
   }
-  PS_ASSIGN_OR_RETURN(const std::vector<records::FeatureInfo> infos, records::ListValues(record, format_));
+  PS_ASSIGN_OR_RETURN(std::vector<records::FeatureInfo> infos, records::ListValues(record, format_));
   if (is_example) boxes_.AddRecord(record, infos);
+  if (sources::DelimiterOf(container) != 0) RemoveUnnamed(&infos);
   AddFeatures(infos);
   return absl::OkStatus();
 }
 
+void JobWriter::RemoveUnnamed(std::vector<records::FeatureInfo>* columns) {
+  std::map<std::string, int> times;
+  for (const records::FeatureInfo& column : *columns) ++times[column.key];
+  std::erase_if(*columns, [&](const records::FeatureInfo& column) {
+    const bool unnamed = column.key.empty(), twice = times[column.key] > 1;
+    if (unnamed) left_out_.insert("a column without a name is left out; name it in the first row of the file");
+    if (twice && !unnamed) {
+      left_out_.insert(absl::StrCat("several columns have the name '", column.key, "' and are left out; rename them"));
+    }
+    return unnamed || twice;
+  });
+}
+
 void JobWriter::AddFeatures(const std::vector<records::FeatureInfo>& infos) {
   for (const records::FeatureInfo& info : infos) {
-    // An array of JSON without elements has no type, but a length. An empty field of CSV has neither.
-    if (info.kind == records::FeatureKind::kNone && format_ != records::RecordFormat::kJson) continue;
+    const bool is_field = format_ == records::RecordFormat::kCsv || format_ == records::RecordFormat::kTsv;
+    // An array of JSON without elements has no type, but a length. An empty field of CSV has no type, but a column.
+    if (info.kind == records::FeatureKind::kNone && format_ != records::RecordFormat::kJson && !is_field) continue;
     FeatureSummary& f = features_[absl::StrCat(info.sequence ? "1" : "0", info.key)];
-    const uint64_t count = info.sequence ? (info.list_length == 0 ? 1 : info.count / info.list_length) : info.count;
+    const uint64_t count = is_field        ? 1
+                           : info.sequence ? (info.list_length == 0 ? 1 : info.count / info.list_length)
+                                           : info.count;
     if (f.seen == 0) {
       f.key = info.key;
       f.sequence = info.sequence;
-      f.is_field = format_ == records::RecordFormat::kCsv || format_ == records::RecordFormat::kTsv;
+      f.is_field = is_field;
       f.least_count = f.most_count = count;
     }
+    if (is_field && info.kind == records::FeatureKind::kNone) continue;
     const records::FeatureKind common = records::CommonKind(format_, f.kind, info.kind);
     if (common != records::FeatureKind::kNone) f.kind = common;
     if (f.kind == records::FeatureKind::kNone) {
@@ -134,7 +154,7 @@ JobWriter::Chosen JobWriter::Choose() const {
 }
 
 std::vector<std::string> JobWriter::Notes() const {
-  std::vector<std::string> notes;
+  std::vector<std::string> notes(left_out_.begin(), left_out_.end());
   const Chosen chosen = Choose();
   for (const auto& [key, f] : features_) {
     if (!chosen.Takes(f) || chosen.of_boxes.contains(&f) || !NeedsDefault(f, records_)) continue;
@@ -164,8 +184,8 @@ std::string JobWriter::Write(const std::string& name, const std::string& files, 
       format_ == records::RecordFormat::kSequenceExample ? "  format: SEQUENCE_EXAMPLE\n" : "", "}\n\n");
   std::string unused;
   for (const auto& [key, f] : features_) {
-    if (chosen.sides.contains(&f)) continue;              // the annotations read them
-    if (f.kind == records::FeatureKind::kNone) continue;  // only empty arrays of JSON
+    if (chosen.sides.contains(&f)) continue;                             // the annotations read them
+    if (f.kind == records::FeatureKind::kNone && !f.is_field) continue;  // only empty arrays of JSON
     const bool wanted = chosen.Takes(f), of_boxes = chosen.of_boxes.contains(&f);
     const std::string column = &f == image ? "image" : &f == label ? "label" : "";
     const std::string line = FeatureLine(f, records_, column, of_boxes);

@@ -26,7 +26,7 @@ struct FeatureSummary {
   uint64_t least_count = 0, most_count = 0;
   bool any_integer = false;       // least and most are known
   int64_t least = 0, most = 0;    // integers outside of sequences
-  bool is_field = false;          // of CSV: an empty text is a value
+  bool is_field = false;          // a field of CSV, whose empty text is a value
   bool looks_like_image = false;  // the records' first values begin as images do
   bool looks_like_text = true;    // the first values have no control characters but tab, LF and CR
   bool same_byte_length = true;   // the records' first values have one length
@@ -72,11 +72,14 @@ class JobWriter {
   };
   Chosen Choose() const;
   void AddFeatures(const std::vector<records::FeatureInfo>& infos);
+  // Removes the columns of a CSV row that no feature can name, and notes them.
+  void RemoveUnnamed(std::vector<records::FeatureInfo>* columns);
 
   const v1::Source::Kind source_;
   uint64_t records_ = 0;
   records::RecordFormat format_ = records::RecordFormat::kExample;
   std::map<std::string, FeatureSummary> features_;
+  std::set<std::string> left_out_;  // sentences about columns
   BoxFinder boxes_;
 };
 

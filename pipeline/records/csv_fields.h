@@ -12,7 +12,7 @@ namespace penstock::records {
 
 struct CsvField {
   std::string_view text;   // in the row, without the quotes around it
-  bool has_pairs = false;  // of quotes in `text`, each of which stands for one quote
+  bool has_pairs = false;  // whether `text` has pairs of quotes, each of which stands for one quote
   size_t offset = 0;       // where the field begins in the row
 };
 
@@ -33,7 +33,7 @@ class CsvFields {
  public:
   CsvFields(std::string_view text, char delimiter) : text_(text), delimiter_(delimiter) {}
 
-  // Sets *field to the next field. Returns false if the row has no more. A row has at least one field. Returns
+  // Sets *field to the next field. Returns false after the last one. A row has at least one field. Returns
   // InvalidArgument with the offset for a quote without end, for bytes after quotes, and for a carriage return outside
   // of quotes.
   absl::StatusOr<bool> Next(CsvField* field);

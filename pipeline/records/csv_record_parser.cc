@@ -1,6 +1,5 @@
 #include "pipeline/records/csv_record_parser.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -26,7 +25,20 @@ std::string_view WithoutSpaces(std::string_view text) {
   return text;
 }
 
-// Returns the begin of the field, for messages.
+// Returns the kind in which the text of a field keeps its value.
+FeatureKind GuessKind(std::string_view field) {
+  if (field.empty()) return FeatureKind::kNone;
+  while (field.starts_with(' ')) field.remove_prefix(1);
+  const std::string_view text = WithoutSpaces(field);
+  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
+  if (!digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos) {
+    const bool keeps = IntegerIn(text).has_value() && !field.starts_with('+') && (digits == "0" || digits[0] != '0');
+    return keeps ? FeatureKind::kInt64 : FeatureKind::kBytes;
+  }
+  return NumberIn(text).has_value() ? FeatureKind::kFloat : FeatureKind::kBytes;
+}
+
+// Returns the start of the field, for messages.
 std::string Shown(const CsvField& field) {
   constexpr size_t kShownBytes = 40;
   const std::string content = ContentOf(field);
@@ -73,7 +85,8 @@ absl::StatusOr<CsvRecordParser> CsvRecordParser::Create(std::vector<FeatureReque
   CsvRecordParser parser(std::move(requests), options);
   for (size_t i = 0; i < parser.requests_.size(); ++i) {
     PS_RETURN_IF_ERROR(CheckRequest(parser.requests_[i]));
-    parser.by_key_[parser.requests_[i].key].push_back(i);
+    Column& column = parser.by_key_.try_emplace(parser.requests_[i].key, Column{parser.by_key_.size()}).first->second;
+    column.requests.push_back(i);
   }
   return parser;
 }
@@ -118,24 +131,26 @@ absl::Status CsvRecordParser::SetValue(const FeatureRequest& request, const CsvF
 absl::Status CsvRecordParser::Parse(std::string_view record, ParsedExample* out) const {
   out->resize(requests_.size());
   for (FeatureValue& value : *out) value.Clear();
-  absl::InlinedVector<const std::vector<size_t>*, 64> wanted;  // requests by column, or null
+  absl::InlinedVector<const Column*, 64> wanted;  // by column of the row, or null
+  absl::InlinedVector<bool, 64> seen(by_key_.size());
   std::string content;
   const auto on_name = [&](const CsvField& name) -> absl::Status {
     std::string_view key = name.text;
     if (name.has_pairs) key = content = ContentOf(name);
     const auto found = by_key_.find(key);
-    const std::vector<size_t>* const requests = found == by_key_.end() ? nullptr : &found->second;
-    if (requests != nullptr && std::find(wanted.begin(), wanted.end(), requests) != wanted.end()) {
-      return BadValue(requests_[requests->front()], Fault::kOther, "the first row of the file names this column twice");
+    const Column* const column = found == by_key_.end() ? nullptr : &found->second;
+    if (column != nullptr && std::exchange(seen[column->number], true)) {
+      return BadValue(requests_[column->requests.front()], Fault::kOther,
+                      "the first row of the file names this column twice");
     }
-    wanted.push_back(requests);
+    wanted.push_back(column);
     return absl::OkStatus();
   };
   uint64_t budget = options_.max_value_bytes;
-  absl::Status first;  // error of a value: that of the row counts more
+  absl::Status first;  // the first error of a value; an error of the row takes precedence
   PS_RETURN_IF_ERROR(ReadRow(record, DelimiterOf(options_.format), on_name, [&](size_t column, const CsvField& field) {
     if (wanted[column] == nullptr) return absl::OkStatus();
-    for (const size_t request : *wanted[column]) {
+    for (const size_t request : wanted[column]->requests) {
       const absl::Status set = SetValue(requests_[request], field, &budget, &(*out)[request]);
       if (!set.ok() && first.ok()) first = set;
     }
@@ -152,19 +167,10 @@ absl::StatusOr<std::vector<FeatureInfo>> ListCsvColumns(std::string_view record,
   };
   PS_RETURN_IF_ERROR(ReadRow(record, DelimiterOf(format), on_name, [&](size_t column, const CsvField& field) {
     FeatureInfo& info = infos[column];
-    const std::string_view text = WithoutSpaces(field.text);
     info.count = field.text.empty() ? 0 : 1;
-    if (info.count == 0) return absl::OkStatus();
-    const std::optional<int64_t> integer = IntegerIn(text);
-    if (integer.has_value() && !(text.size() > 1 && text.starts_with('0'))) {
-      info.kind = FeatureKind::kInt64;
-      info.least = info.most = *integer;
-    } else if (!integer.has_value() && NumberIn(text).has_value()) {
-      info.kind = FeatureKind::kFloat;
-    } else {
-      info.kind = FeatureKind::kBytes;
-      info.first_bytes = field.text;
-    }
+    info.kind = GuessKind(field.text);
+    if (info.kind == FeatureKind::kInt64) info.least = info.most = *IntegerIn(WithoutSpaces(field.text));
+    if (info.kind == FeatureKind::kBytes) info.first_bytes = field.text;
     return absl::OkStatus();
   }));
   return infos;

@@ -42,6 +42,12 @@ class CsvRecordParser {
   absl::Status Parse(std::string_view record, ParsedExample* out) const;
 
  private:
+  // A column that the job reads.
+  struct Column {
+    size_t number = 0;                  // among all of them
+    std::vector<size_t> requests = {};  // that name it
+  };
+
   CsvRecordParser(std::vector<FeatureRequest> requests, const ParserOptions& options)
       : requests_(std::move(requests)), options_(options) {}
 
@@ -50,13 +56,13 @@ class CsvRecordParser {
 
   std::vector<FeatureRequest> requests_;
   ParserOptions options_;
-  std::map<std::string, std::vector<size_t>, std::less<>> by_key_;
+  std::map<std::string, Column, std::less<>> by_key_;
 };
 
 // Returns the columns of a record, for display, in their order: INT64 and FLOAT if the field has a number of this kind,
-// kNone if it is empty, otherwise BYTES. Digits after a leading zero are BYTES too, because a number would lose the
-// zero. `first_bytes` are a part of the record, with its doubled quotes. Returns the errors of CsvRecordParser::Parse.
-// `format` is kCsv or kTsv.
+// kNone if it is empty, otherwise BYTES. An integer is BYTES too if a number would lose a part of it: a leading zero, a
+// "+", or digits out of the range of INT64. `first_bytes` are a part of the record, with its doubled quotes. Returns
+// the errors of CsvRecordParser::Parse. `format` is kCsv or kTsv.
 absl::StatusOr<std::vector<FeatureInfo>> ListCsvColumns(std::string_view record, RecordFormat format);
 
 }  // namespace penstock::records

@@ -115,9 +115,12 @@ absl::Status FeatureTypes::AddRecord(const std::string& path, sources::Container
     infos.push_back({.key = kSampleKey, .kind = records::FeatureKind::kBytes});
   }
   for (const records::FeatureInfo& info : infos) {
-    if (info.kind == records::FeatureKind::kNone) continue;
+    const bool is_field = format_ == records::RecordFormat::kCsv || format_ == records::RecordFormat::kTsv;
+    if (info.kind == records::FeatureKind::kNone && !is_field) continue;
     const Known shown{.kind = info.kind, .sequence = info.sequence, .path = path, .last_path = path};
     Known& known = known_.emplace(info.key, shown).first->second;
+    if (known.kind == records::FeatureKind::kNone) known.kind = info.kind;
+    if (is_field && info.kind == records::FeatureKind::kNone) continue;
     const records::FeatureKind common = records::CommonKind(*format_, info.kind, known.kind);
     if (common != records::FeatureKind::kNone) {
       known.kind = common;
@@ -139,10 +142,7 @@ void FeatureTypes::AddJob(const v1::JobSpec& job) {
     if (kind == records::FeatureKind::kNone) continue;
     Known& known = known_.emplace(feature.key(), Known{.kind = kind, .sequence = feature.sequence()}).first->second;
     // A field of text has the type that the job reads: digits may be text.
-    if (records::CommonKind(this->format(), records::FeatureKind::kInt64, records::FeatureKind::kBytes) ==
-        records::FeatureKind::kBytes) {
-      known.kind = kind;
-    }
+    if (format() == records::RecordFormat::kCsv || format() == records::RecordFormat::kTsv) known.kind = kind;
   }
 }
 
@@ -159,7 +159,11 @@ std::map<std::string, select::ColumnType> FeatureTypes::Columns() const {
 records::FeatureRequest FeatureTypes::RequestOf(const std::string& feature) const {
   const auto found = known_.find(feature);
   PS_CHECK(found != known_.end());
-  return {.key = feature, .kind = found->second.kind, .sequence = found->second.sequence};
+  // A column of CSV may be empty in the first records.
+  const records::FeatureKind kind = found->second.kind;
+  return {.key = feature,
+          .kind = kind == records::FeatureKind::kNone ? records::FeatureKind::kBytes : kind,
+          .sequence = found->second.sequence};
 }
 
 void FeatureTypes::AddTo(std::span<const select::Operand> operands, v1::Selection* selection) const {

@@ -99,8 +99,8 @@ class ShardIndex {
   }
   // Returns the end of the last record in the stream.
   uint64_t stream_size() const { return stream_size_; }
-  // Returns the size of all records' data, without frames.
-  uint64_t data_bytes() const { return data_bytes_; }
+  // Returns the size of all records' data, without frames, and with a head for each.
+  uint64_t data_bytes() const { return data_bytes_ + head_.size() * record_count(); }
   // Returns the length of the longest record, or 0 for an empty shard.
   uint32_t longest_record() const { return longest_; }
 

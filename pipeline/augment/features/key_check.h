@@ -15,8 +15,9 @@ namespace penstock::augment {
 
 class KeyCheck {
  public:
-  // Looks for the keys of the boxes and of all features without a default. For a JSON field of a sample, looks only for
-  // its member. For an element of an array in a JSON object, looks only for the array. For RAW records, looks for none.
+  // Looks for the keys of the boxes and of all features without a default; in CSV, also of those with one. For a JSON
+  // field of a sample, looks only for its member. For an element of an array in a JSON object, looks only for the
+  // array. For RAW records, looks for none.
   explicit KeyCheck(const v1::JobSpec& job);
 
   // Adds a record. Ignores bytes that are not a record, because the job's error policy handles those.
@@ -37,6 +38,7 @@ class KeyCheck {
     bool sequence = false;
     bool variable_length = false;
   };
+  bool HasRows() const { return format_ == records::RecordFormat::kCsv || format_ == records::RecordFormat::kTsv; }
   std::string Mistake(const Wanted& wanted, const std::string& where) const;
   void AddSample(std::string_view record);
   void AddValues(std::string_view record);

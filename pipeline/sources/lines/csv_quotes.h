@@ -17,15 +17,25 @@ class CsvQuotes {
   void Read(std::string_view bytes) {
     if (bytes.empty()) return;
     if (state_ != State::kQuoted && bytes.find('"') == std::string_view::npos) {
+      NoteByteAfter(bytes.front());
       state_ = bytes.back() == delimiter_ ? State::kStart : State::kPlain;
       return;
     }
-    for (const char c : bytes) state_ = Next(c);
+    for (const char c : bytes) {
+      if (c != '"') NoteByteAfter(c);
+      state_ = Next(c);
+    }
   }
   // Returns whether the next byte is inside of quotes. An end of a line is then a part of a field.
   bool open() const { return state_ == State::kQuoted; }
+  // Returns whether bytes other than a delimiter or an end of a line followed a field in quotes. The quote that ended
+  // it may be that of a later field.
+  bool are_wrong() const { return are_wrong_; }
   // Begins another row.
-  void Clear() { state_ = State::kStart; }
+  void Clear() {
+    state_ = State::kStart;
+    are_wrong_ = false;
+  }
 
  private:
   enum class State : uint8_t {
@@ -35,6 +45,9 @@ class CsvQuotes {
     kQuote,  // after a quote inside of quotes: the end, or the first one of a pair
   };
 
+  void NoteByteAfter(char c) {
+    if (state_ == State::kQuote && c != delimiter_ && c != '\r') are_wrong_ = true;
+  }
   State Next(char c) const {
     if (state_ == State::kQuoted) return c == '"' ? State::kQuote : State::kQuoted;
     if (c == '"' && state_ != State::kPlain) return State::kQuoted;
@@ -43,6 +56,7 @@ class CsvQuotes {
 
   const char delimiter_;
   State state_ = State::kStart;
+  bool are_wrong_ = false;
 };
 
 }  // namespace penstock::sources

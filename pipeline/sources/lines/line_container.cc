@@ -41,14 +41,15 @@ class LineWalker final : public RecordWalker {
       const bool is_head = has_rows_ && head_.empty();
       std::string names;
       PS_RETURN_IF_ERROR(is_head ? ReadLine(kMaxHeadBytes - 1, &names) : ReadLine(options().max_record_bytes, data));
-      if (is_too_long_ && is_head) {
-        return Break(Damage::kTooLong, absl::StrCat("the row of names may have ", kMaxHeadBytes - 1, " bytes"));
+      if (quotes_.open() && !stream_is_damaged()) {
+        return Break(Damage::kQuotes, "a field begins with a quote that has no end");
       }
       if (is_too_long_) {
-        return Break(Damage::kTooLong, absl::StrCat("the limit is ", options().max_record_bytes));
+        return Break(Damage::kTooLong, is_head ? absl::StrCat("the row of names may have ", kMaxHeadBytes - 1, " bytes")
+                                               : absl::StrCat("the limit is ", options().max_record_bytes));
       }
-      if (quotes_.open() && !stream_is_damaged()) {
-        return Break(Damage::kTruncatedData, "a field begins with a quote that has no end");
+      if (has_lines_ && quotes_.are_wrong()) {
+        return Break(Damage::kQuotes, "a field in quotes has an end of a line, and bytes follow its last quote");
       }
       if (!has_end_ && stream_is_damaged()) {
         return BreakShort(length_ == 0 ? Damage::kTruncatedHeader : Damage::kTruncatedData, length_, length_ + 1);
@@ -59,6 +60,9 @@ class LineWalker final : public RecordWalker {
       }
       is_record = skips_blank_ ? !is_blank_ : !has_rows_ || data_bytes_ > 0;
       if (is_record && is_head) {
+        if (HasReturn(names)) {
+          return Break(Damage::kQuotes, "the row of names has a carriage return outside of quotes; end rows with LF");
+        }
         head_ = names + "\n";
         StoreLittleEndian<uint32_t>(data_crc_, identity_bytes_ + 1 + sizeof(uint64_t) + sizeof(uint32_t));
         is_record = false;
@@ -82,6 +86,7 @@ class LineWalker final : public RecordWalker {
     is_blank_ = true;
     has_end_ = false;
     is_too_long_ = false;
+    has_lines_ = false;
     bool has_return = false;  // the bytes so far end with "\r", which is not yet known to be data
     while (!has_end_) {
       if (begin_ == end_) {
@@ -107,6 +112,7 @@ class LineWalker final : public RecordWalker {
       if (!piece.empty() && has_return) piece.remove_suffix(1);
       AddData(piece, data);
       if (found == nullptr || has_end_) continue;
+      has_lines_ = true;
       AddData(has_return ? "\r\n" : "\n", data);
       has_return = false;
     }
@@ -116,6 +122,16 @@ class LineWalker final : public RecordWalker {
     members_[0].bytes = static_cast<uint32_t>(length_);
     members_[0].crc = Crc32cExtend(data_crc_, end);
     return absl::OkStatus();
+  }
+
+  // Returns whether the row has a carriage return outside of quotes.
+  bool HasReturn(std::string_view row) {
+    quotes_.Clear();
+    for (const char& c : row) {
+      if (c == '\r' && !quotes_.open()) return true;
+      quotes_.Read({&c, 1});
+    }
+    return false;
   }
 
   void AddData(std::string_view piece, std::string* data) {
@@ -150,6 +166,7 @@ class LineWalker final : public RecordWalker {
   uint64_t data_bytes_ = 0;
   uint32_t data_crc_ = 0;
   bool is_blank_ = true, has_end_ = false, is_too_long_ = false;
+  bool has_lines_ = false;  // an end of a line is inside of quotes
 };
 
 // Checks a line of an index, and returns it without its end. "\r" at the end of a file ends only a row.

@@ -108,7 +108,8 @@ bool ShardIndexes::IsPlain(const std::string& path, const sources::IndexOptions&
     return false;
   const absl::StatusOr<std::unique_ptr<storage::StoredFile>> file = store_.storage()->OpenAndWait(path);
   if (!file.ok()) return false;
-  const absl::StatusOr<sources::ShardKind> found = sources::DetectShardKind(**file, options.compression);
+  const absl::StatusOr<sources::ShardKind> found =
+      sources::DetectShardKind(**file, options.compression, options.container);
   return found.ok() && *found == sources::ShardKind{sources::Compression::kNone, sources::ContainerKind::kTfRecord};
 }
 
@@ -215,7 +216,8 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardIndexes::Get(con
   }
   const sources::RecordSelection* const selection = options.selection.get();
   absl::StatusOr<sources::ShardIndex> sidecar = store_.Load(path, selection);
-  if (sidecar.ok()) {
+  // Another job may read the file as lines of text, and this one as rows.
+  if (sidecar.ok() && sidecar->kind().container == shard.container) {
     PS_RETURN_IF_ERROR(CheckContent(shard, path, info, *sidecar));
     from_sidecar_.fetch_add(1);
     return std::make_shared<const sources::ShardIndex>(*std::move(sidecar));

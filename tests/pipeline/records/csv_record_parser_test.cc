@@ -152,6 +152,16 @@ TEST(CsvRecordParser, AnyTableThatIsWrittenWithQuotesReadsBack) {
 
 TEST(CsvRecordParser, TheListGuessesKindsThatLoseNothing) {
   const auto listed = ListCsvColumns("i,f,t,e,zip,q\n-3,0.5,cat,,01234,\"a\"\"b\"", RecordFormat::kCsv).value();
+  const auto kind = [](const std::string& field) {
+    return ListCsvColumns("x\n" + field, RecordFormat::kCsv)->at(0).kind;
+  };
+  for (const char* lossy : {"12345678901234567890", "-007", "+4915", "00", "-0123"}) {
+    EXPECT_EQ(kind(lossy), FeatureKind::kBytes) << lossy;
+  }
+  for (const char* integer : {"0", "-1", " 7 ", "9223372036854775807"}) {
+    EXPECT_EQ(kind(integer), FeatureKind::kInt64) << integer;
+  }
+  for (const char* number : {"+1.5", "1e9", "0.10", "-inf"}) EXPECT_EQ(kind(number), FeatureKind::kFloat) << number;
   std::vector<FeatureKind> kinds;
   for (const FeatureInfo& info : listed) kinds.push_back(info.kind);
   EXPECT_THAT(kinds, ElementsAre(FeatureKind::kInt64, FeatureKind::kFloat, FeatureKind::kBytes, FeatureKind::kNone,

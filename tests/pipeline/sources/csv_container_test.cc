@@ -124,15 +124,28 @@ TEST(CsvContainer, ASelectionKeepsTheNames) {
   EXPECT_EQ(whole, selected);
 }
 
-TEST(CsvContainer, AQuoteWithoutAnEndIsDamageOfTheFile) {
-  const absl::Status open = IndexOfRows("a,b\n1,2\n3,\"4\n5,6\n7,8\n").status();
-  EXPECT_TRUE(absl::IsDataLoss(open)) << "the rows after the quote are not lost in silence";
+TEST(CsvContainer, QuotesThatDoNotMatchAreDamageOfTheFile) {
+  const auto error = [](const std::string& bytes) {
+    const absl::Status status = IndexOfRows(bytes).status();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << "rows are lost in silence: " << status;
+    return std::string(status.message());
+  };
   EXPECT_THAT(
-      std::string(open.message()),
-      HasSubstr(
-          "record 1 at offset 8 (13 bytes): the file ends inside its data; this record is lost (a field begins with a "
-          "quote that has no end); 1 row before it is readable"));
-  EXPECT_TRUE(absl::IsDataLoss(IndexOfRows("a,\"b\n1,2\n").status()));
+      error("a,b\n1,2\n3,\"4\n5,6\n7,8\n"),
+      HasSubstr("record 1 at offset 8 (13 bytes): its quotes do not match; it and all after it are lost (a field "
+                "begins with a quote that has no end); 1 row before it is readable"));
+  EXPECT_THAT(error("a,\"b\n1,2\n"), HasSubstr("a quote that has no end"));
+  EXPECT_THAT(
+      error("a,b\n1,\"open\n2,b\n3,\"x\"\n4,d\n"),
+      HasSubstr("record 0 at offset 4 (18 bytes): its quotes do not match; it and all after it are lost (a field in "
+                "quotes has an end of a line, and bytes follow its last quote)"));
+  EXPECT_THAT(error("a,b\n1,\"" + std::string(1 << 20, 'x')), HasSubstr("a quote that has no end"));
+  EXPECT_THAT(error("\"" + std::string(kMaxHeadBytes + 1, 'x')), HasSubstr("a quote that has no end"))
+      << "no limit hides the quote";
+  EXPECT_THAT(error("a,b\r1,2\r3,4\r"), HasSubstr("carriage return outside of quotes; end rows with LF"));
+  EXPECT_THAT(RowsOf("a,b\n1,\"x\"y\n2,\"\"\"\n\"\"\"\r\n", "a,b"), ElementsAre("1,\"x\"y", "2,\"\"\"\n\"\"\""))
+      << "a row of one line is bad alone";
+  EXPECT_THAT(RowsOf("\"a\rb\",c\r\n1,2", "\"a\rb\",c"), ElementsAre("1,2"));
 }
 
 TEST(CsvContainer, NamesAndRowsHaveLimits) {

@@ -51,7 +51,7 @@ TEST(VerifyShard, AFileOfAnotherKindIsNamed) {
   }
   EXPECT_NE(Verify("PK\x03\x04" + rest).Describe(0).find("unzip it"), std::string::npos);
   // The message names the helpful page, or the command.
-  EXPECT_NE(Verify("path,label\n" + rest).Describe(0).find("docs/import.md#tables"), std::string::npos);
+  EXPECT_NE(Verify("path,label\n" + rest).Describe(0).find("--source CSV"), std::string::npos);
   for (const std::string& table : {"PAR1" + rest, "ARROW1" + rest, "\x89HDF\r\n" + rest}) {
     EXPECT_NE(Verify(table).Describe(0).find("`penstock convert "), std::string::npos);
   }

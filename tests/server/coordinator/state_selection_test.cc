@@ -99,9 +99,8 @@ TEST_F(CoordinatorSelection, AnOlderWorkerNeitherPreparesNorServesTheJob) {
   Register("old", 1);
   Submit();
   EXPECT_THAT(TasksIn(h.Beat("old")), IsEmpty());
-  EXPECT_THAT(
-      h.JobStatus("train").waiting(),
-      HasSubstr("no live worker knows dataset.select, names of data sets, blend, JSONL or TEXT; upgrade the workers"));
+  EXPECT_THAT(h.JobStatus("train").waiting(), HasSubstr("no live worker knows dataset.select, names of data sets, "
+                                                        "blend, JSONL, TEXT, CSV or TSV; upgrade the workers"));
   Register("new", 2);
   Work("new", 25);
   EXPECT_THAT(h.OwnersOf("train"), ::testing::ElementsAre("new"));
