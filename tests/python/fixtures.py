@@ -82,11 +82,12 @@ class Notices(logging.Handler):
 
 def children():
     """Returns the ids of this process's children, including those that ended and were not reaped."""
-    found = []
-    for task in os.listdir("/proc/self/task"):
-        with open(f"/proc/self/task/{task}/children") as names:
-            found += [int(name) for name in names.read().split()]
-    return found
+    while True:
+        try:
+            lists = [Path(f"/proc/self/task/{task}/children").read_text() for task in os.listdir("/proc/self/task")]
+            return [int(name) for names in lists for name in names.split()]
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # a thread has ended meanwhile, and its children have moved to another one
 
 
 @pytest.fixture(autouse=True)
