@@ -30,25 +30,26 @@ absl::Status Damaged(std::string_view line) {
 
 }  // namespace
 
-absl::Status PackSchema::Combine(std::string_view key, const Field& more) {
+absl::Status PackSchema::Combine(std::string_view key, const PackedValue& now, const Count& more) {
   auto it = fields_.find(key);
   if (it == fields_.end()) {
-    fields_.emplace(key, more);
+    Field& field = fields_.emplace(key, Field{more, now}).first->second;
+    field.kind.first_bytes = {};
     return absl::OkStatus();
   }
-  Field& field = it->second;
-  const PackedValue &then = field.kind, &now = more.kind;
+  PackedValue& then = it->second.kind;
+  Count& count = it->second;
   if (then.kind != now.kind || then.array != now.array || then.inner_shape != now.inner_shape) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", std::string(key), "' is ", Describe(now), " in this record and was ", Describe(then),
         " before; all records hold the same under a key",
         IsArray(then) && IsArray(now) && then.array == now.array ? ", and arrays may differ in their first axis" : ""));
   }
-  field.kind.single = then.single && now.single;
-  field.seen += more.seen;
-  field.least = std::min(field.least, more.least);
-  field.most = std::max(field.most, more.most);
-  field.image = field.image && more.image;
+  then.single = then.single && now.single;
+  count.seen += more.seen;
+  count.least = std::min(count.least, more.least);
+  count.most = std::max(count.most, more.most);
+  count.image = count.image && more.image;
   return absl::OkStatus();
 }
 
@@ -58,14 +59,9 @@ absl::Status PackSchema::Add(std::string_view key, const PackedValue& value) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", std::string(key), "' is ", Describe(value), ": only the first axis may be 0"));
   }
-  Field field;
-  field.kind = value;
-  field.kind.first_bytes = {};
-  field.seen = 1;
-  field.least = field.most = value.count;
-  field.image = value.kind == records::FeatureKind::kBytes && !IsArray(value) && value.count == 1 &&
-                imports::LooksLikeImage(value.first_bytes);
-  return Combine(key, field);
+  const bool image = value.kind == records::FeatureKind::kBytes && !IsArray(value) && value.count == 1 &&
+                     imports::LooksLikeImage(value.first_bytes);
+  return Combine(key, value, {.seen = 1, .least = value.count, .most = value.count, .image = image});
 }
 
 absl::Status PackSchema::AddExample(std::string_view record) {
@@ -94,7 +90,7 @@ absl::Status PackSchema::AddRecord(const std::vector<std::pair<std::string_view,
 }
 
 absl::Status PackSchema::Merge(const PackSchema& other) {
-  for (const auto& [key, field] : other.fields_) PS_RETURN_IF_ERROR(Combine(key, field));
+  for (const auto& [key, field] : other.fields_) PS_RETURN_IF_ERROR(Combine(key, field.kind, field));
   records_ += other.records_;
   return absl::OkStatus();
 }

@@ -64,12 +64,15 @@ class PackSchema {
  private:
   friend absl::StatusOr<PackSchema> ParsePackSchema(std::string_view text);
 
-  struct Field {
-    PackedValue kind;  // single: true in every record that has it
+  // The records that have a feature, and its numbers of values in them.
+  struct Count {
     uint64_t seen = 0, least = 0, most = 0;
     bool image = false;  // each value begins like an encoded image
   };
-  absl::Status Combine(std::string_view key, const Field& more);
+  struct Field : Count {
+    PackedValue kind = {};  // single: true in every record that has it
+  };
+  absl::Status Combine(std::string_view key, const PackedValue& now, const Count& more);
   bool Whole(const Field& field) const;  // every record has the same number of values, at least one
   std::string Line(const std::string& key, const Field& field, const std::string& column) const;
 

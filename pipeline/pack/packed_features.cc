@@ -1,7 +1,7 @@
 #include "pipeline/pack/packed_features.h"
 
+#include <algorithm>
 #include <cstring>
-#include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -60,6 +60,11 @@ absl::Status Values(std::string_view key, uint8_t kind, Cursor* in, PackedValue*
   }
   switch (value->kind) {
     case records::FeatureKind::kBytes: {
+      if (value->count == 1) {
+        value->first_bytes = in->Bytes(in->Number<uint32_t>());
+        example->Bytes(key, value->first_bytes);
+        break;
+      }
       std::vector<std::string_view> values;
       for (uint64_t i = 0; i < value->count && in->ok(); ++i) values.push_back(in->Bytes(in->Number<uint32_t>()));
       if (!values.empty()) value->first_bytes = values[0];
@@ -67,10 +72,18 @@ absl::Status Values(std::string_view key, uint8_t kind, Cursor* in, PackedValue*
       break;
     }
     case records::FeatureKind::kFloat:
-      example->FloatList(key, in->Numbers<float>(value->count));
+      if (value->count == 1) {
+        example->Float(key, in->Number<float>());
+      } else {
+        example->FloatList(key, in->Numbers<float>(value->count));
+      }
       break;
     default:
-      example->Int64List(key, in->Numbers<int64_t>(value->count));
+      if (value->count == 1) {
+        example->Int64(key, in->Number<int64_t>());
+      } else {
+        example->Int64List(key, in->Numbers<int64_t>(value->count));
+      }
   }
   return absl::OkStatus();
 }
@@ -112,7 +125,6 @@ absl::StatusOr<std::string> ExampleOf(std::string_view features, PackedValues* v
   values->clear();
   Cursor in(features);
   records::ExampleBuilder example;
-  std::set<std::string_view> keys;
   while (!in.empty() && in.ok()) {
     const std::string_view key = in.Bytes(in.Number<uint16_t>());
     const uint8_t kind = in.Number<uint8_t>();
@@ -120,14 +132,19 @@ absl::StatusOr<std::string> ExampleOf(std::string_view features, PackedValues* v
       return absl::InvalidArgumentError(
           absl::StrCat("'", std::string(key), "' is of kind ", kind, "; kinds are 1 to 4"));
     }
-    if (!keys.insert(key).second)
-      return absl::InvalidArgumentError(absl::StrCat("'", std::string(key), "' is there twice"));
     PackedValue value;
     PS_RETURN_IF_ERROR(kind == kArray ? Array(key, &in, &value, &example) : Values(key, kind, &in, &value, &example));
     if (!in.ok()) break;
     values->emplace_back(key, std::move(value));
   }
   if (!in.ok()) return absl::InvalidArgumentError("the features end too early");
+  std::vector<std::string_view> keys;
+  keys.reserve(values->size());
+  for (const auto& [key, value] : *values) keys.push_back(key);
+  std::sort(keys.begin(), keys.end());
+  if (const auto twice = std::adjacent_find(keys.begin(), keys.end()); twice != keys.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("'", std::string(*twice), "' is there twice"));
+  }
   return example.Serialize();
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -14,6 +16,8 @@ from ._errors import MachineError, PenstockError, TimeoutError, error_of
 from ._program import find_program
 
 _TAIL = 64 << 10
+_SET_PIPE_BYTES = 1031  # F_SETPIPE_SZ, which fcntl has since Python 3.10
+_PIPE_BYTES = 1 << 20  # as much as `penstock pack` reads at once
 
 
 def quiet_environment() -> Dict[str, str]:
@@ -46,7 +50,7 @@ def start_pack(errors: IO[bytes], *arguments: str) -> subprocess.Popen[bytes]:
     """Starts `penstock pack`, which reads records from a pipe. It writes its errors to `errors`."""
     try:
         # The program has its own session, because Ctrl-C is for this process, which then ends the program.
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [find_program(), "pack", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -57,6 +61,10 @@ def start_pack(errors: IO[bytes], *arguments: str) -> subprocess.Popen[bytes]:
         )
     except OSError as error:
         raise MachineError(f"penstock pack could not be started: {error}") from None
+    assert process.stdin is not None
+    with contextlib.suppress(OSError):  # a user may have too many pipes of this size
+        fcntl.fcntl(process.stdin, _SET_PIPE_BYTES, _PIPE_BYTES)
+    return process
 
 
 def answer_of(command: str, text: bytes) -> Dict[str, Any]:
