@@ -237,7 +237,7 @@ grpc::ServerUnaryReactor* CoordinatorService::GetStatus(Context* context, const 
                        *reply = state.Status(now);
                      } else {
                        PS_RETURN_IF_ERROR(CheckJob(server::Rpc::kGetStatus, caller, *request));
-                       PS_ASSIGN_OR_RETURN(*reply, state.StatusOf(request->job(), now));
+                       PS_ASSIGN_OR_RETURN(*reply, state.StatusOf(request->job(), now, caller));
                      }
                      complete_status_(reply);
                      reply->set_caller_name(caller.name);
@@ -272,7 +272,7 @@ grpc::ServerUnaryReactor* CoordinatorService::Explain(Context* context, const v1
   return ReadState(server::Rpc::kExplain, context, request,
                    [this, request, reply](const CoordinatorState& state, Nanos now, const transport::Peer& caller) {
                      PS_RETURN_IF_ERROR(CheckJob(server::Rpc::kExplain, caller, *request));
-                     absl::StatusOr<v1::ExplainReply> explained = state.Explain(*request, now);
+                     absl::StatusOr<v1::ExplainReply> explained = state.Explain(*request, now, caller);
                      if (explained.ok()) *reply = *std::move(explained);
                      return explained.status();
                    });

@@ -348,16 +348,17 @@ JobEntry* CoordinatorState::SubmissionOf(const v1::Task& task) {
   return const_cast<JobEntry*>(&std::as_const(*this).SubmissionOf(task));
 }
 
-absl::Status CoordinatorState::NoSuchJob(const std::string& name) const {
+absl::Status CoordinatorState::NoSuchJob(const std::string& name, const transport::Peer& caller) const {
   std::vector<std::string> names;
   for (const auto& [known, entry] : jobs_) {
-    if (entry.job.state() == v1::CANCELLED) continue;
+    if (entry.job.state() == v1::CANCELLED || !caller.MayAccess(known).ok()) continue;
     if (names.size() == 20) {
       names.push_back("...");
       break;
     }
     names.push_back(known);
   }
+  if (names.empty() && !caller.jobs.empty()) return absl::NotFoundError(absl::StrCat("no job \"", name, "\""));
   return absl::NotFoundError(names.empty()
                                  ? absl::StrCat("no job \"", name, "\"; none is submitted yet (penstock submit)")
                                  : absl::StrCat("no job \"", name, "\"", DidYouMean(name, names),

@@ -95,14 +95,15 @@ class CoordinatorState {
   // Returns the status of all jobs and workers, with at most `most_datasets` data sets of each job.
   v1::StatusReply Status(Nanos now, size_t most_datasets = kShownDatasets) const;
   // Returns the status of one job with all of its data sets, without workers. A NotFound error lists the existing jobs.
-  absl::StatusOr<v1::StatusReply> StatusOf(const std::string& job, Nanos now) const;
+  absl::StatusOr<v1::StatusReply> StatusOf(const std::string& job, Nanos now, const transport::Peer& caller = {}) const;
   // A NotFound error lists the existing jobs.
   absl::StatusOr<v1::ListShardsReply> ListShards(const v1::ListShardsRequest& request) const;
   absl::StatusOr<v1::QuarantineReply> GetQuarantine(const v1::QuarantineRequest& request) const;
   // Explains what limits the job, or, without a job in the request, each of up to 64 jobs that have a reader and are
   // not paused. A NotFound error lists the existing jobs. Returns FailedPrecondition if the job is not READY, is paused
   // or has no reader.
-  absl::StatusOr<v1::ExplainReply> Explain(const v1::ExplainRequest& request, Nanos now) const;
+  absl::StatusOr<v1::ExplainReply> Explain(const v1::ExplainRequest& request, Nanos now,
+                                           const transport::Peer& caller = {}) const;
 
   // Describes a job, or a worker by its id, name, address or host, with its events. A NotFound error lists the existing
   // jobs and workers, a FailedPrecondition error the ids of the workers that the name fits. Returns PermissionDenied if
@@ -123,7 +124,8 @@ class CoordinatorState {
   Effects Dispatch(const Event& event, Consequences* out);
   // `by` is the name of the caller that caused the events, or "".
   Effects Settle(Nanos now, Effects effects, const std::string& by, Consequences* out);
-  absl::Status NoSuchJob(const std::string& name) const;
+  // Returns NotFound with the names of the jobs that the caller may read.
+  absl::Status NoSuchJob(const std::string& name, const transport::Peer& caller) const;
   // state_status.cc
   void AddCoordinator(Nanos now, v1::StatusReply* reply) const;
   void AddStatus(const JobEntry& entry, Nanos now, size_t most_datasets, v1::StatusReply::JobStatus* status) const;
@@ -283,7 +285,8 @@ class CoordinatorState {
   std::vector<uint64_t> StepsBehind(const JobEntry& entry, const std::vector<const SessionEntry*>& sessions) const;
   // Returns a job that is READY, is not paused and has a reader. Otherwise the error states why not. The error about a
   // job without a reader contains `so`, the consequence.
-  absl::StatusOr<const JobEntry*> FindReadJob(const std::string& name, Nanos now, std::string_view so) const;
+  absl::StatusOr<const JobEntry*> FindReadJob(const std::string& name, Nanos now, std::string_view so,
+                                              const transport::Peer& caller) const;
   v1::Explanation ExplainJob(const JobEntry& entry, uint32_t seconds, Nanos now) const;
 
   // state_history.cc

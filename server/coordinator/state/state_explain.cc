@@ -187,7 +187,8 @@ v1::Explanation CoordinatorState::ExplainJob(const JobEntry& entry, uint32_t ask
   return penstock::coordinator::Explain(input);
 }
 
-absl::StatusOr<v1::ExplainReply> CoordinatorState::Explain(const v1::ExplainRequest& request, Nanos now) const {
+absl::StatusOr<v1::ExplainReply> CoordinatorState::Explain(const v1::ExplainRequest& request, Nanos now,
+                                                           const transport::Peer& caller) const {
   v1::ExplainReply reply;
   if (request.job().empty()) {
     for (const auto& [name, entry] : jobs_) {
@@ -197,15 +198,15 @@ absl::StatusOr<v1::ExplainReply> CoordinatorState::Explain(const v1::ExplainRequ
     }
     return reply;
   }
-  PS_ASSIGN_OR_RETURN(const JobEntry* const entry, FindReadJob(request.job(), now, "nothing holds it back"));
+  PS_ASSIGN_OR_RETURN(const JobEntry* const entry, FindReadJob(request.job(), now, "nothing holds it back", caller));
   *reply.add_jobs() = ExplainJob(*entry, request.seconds(), now);
   return reply;
 }
 
-absl::StatusOr<const JobEntry*> CoordinatorState::FindReadJob(const std::string& name, Nanos now,
-                                                              std::string_view so) const {
+absl::StatusOr<const JobEntry*> CoordinatorState::FindReadJob(const std::string& name, Nanos now, std::string_view so,
+                                                              const transport::Peer& caller) const {
   const auto found = jobs_.find(name);
-  if (found == jobs_.end()) return NoSuchJob(name);
+  if (found == jobs_.end()) return NoSuchJob(name, caller);
   const v1::Job& job = found->second.job;
   if (!found->second.ready()) {
     return absl::FailedPreconditionError(absl::StrCat("job ", job.name(), " ", WhyNotReady(job)));

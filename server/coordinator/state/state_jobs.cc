@@ -200,7 +200,7 @@ JobEntry* CoordinatorState::TakeItsPlace(JobEntry* next) {
 absl::Status CoordinatorState::Cancel(const v1::CancelRequest& request, const transport::Peer& caller,
                                       Consequences* out) {
   auto found = jobs_.find(request.job());
-  if (found == jobs_.end()) return NoSuchJob(request.job());
+  if (found == jobs_.end()) return NoSuchJob(request.job(), caller);
   JobEntry& entry = found->second;
   PS_RETURN_IF_ERROR(CheckMayChange(entry, caller));
   if (entry.job.state() != v1::CANCELLED) CancelJob(entry, "", out);
@@ -236,7 +236,7 @@ absl::Status CoordinatorState::CheckEnded(const JobEntry& entry, bool running) c
 absl::Status CoordinatorState::Delete(const v1::DeleteRequest& request, const transport::Peer& caller,
                                       Consequences* out) {
   auto found = jobs_.find(request.job());
-  if (found == jobs_.end()) return NoSuchJob(request.job());
+  if (found == jobs_.end()) return NoSuchJob(request.job(), caller);
   const JobEntry& entry = found->second;
   PS_RETURN_IF_ERROR(CheckMayChange(entry, caller));
   PS_RETURN_IF_ERROR(CheckEnded(entry, request.running()));

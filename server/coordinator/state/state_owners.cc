@@ -33,7 +33,7 @@ absl::Status CoordinatorState::CheckMayChange(const JobEntry& entry, const trans
 absl::StatusOr<v1::PauseReply> CoordinatorState::Pause(const v1::PauseRequest& request, const transport::Peer& caller,
                                                        Consequences* out) {
   const auto found = jobs_.find(request.job());
-  if (found == jobs_.end()) return NoSuchJob(request.job());
+  if (found == jobs_.end()) return NoSuchJob(request.job(), caller);
   const JobEntry& entry = found->second;
   PS_RETURN_IF_ERROR(CheckMayChange(entry, caller));
   if (!entry.preparing() && !entry.ready()) {
@@ -55,7 +55,7 @@ absl::StatusOr<v1::PauseReply> CoordinatorState::Pause(const v1::PauseRequest& r
 absl::StatusOr<v1::ResumeReply> CoordinatorState::Resume(const v1::ResumeRequest& request,
                                                          const transport::Peer& caller, Consequences* out) {
   const auto found = jobs_.find(request.job());
-  if (found == jobs_.end()) return NoSuchJob(request.job());
+  if (found == jobs_.end()) return NoSuchJob(request.job(), caller);
   PS_RETURN_IF_ERROR(CheckMayChange(found->second, caller));
   v1::ResumeReply reply;
   reply.set_paused_by(found->second.job.paused_by());

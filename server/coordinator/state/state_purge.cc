@@ -122,7 +122,7 @@ absl::StatusOr<std::optional<PurgeAnswer>> CoordinatorState::Purge(Nanos now, co
     return absl::NotFoundError(absl::StrCat("the purge of job ", request.job(),
                                             " has ended: the job was deleted or submitted again meanwhile"));
   }
-  if (found == jobs_.end()) return NoSuchJob(request.job());
+  if (found == jobs_.end()) return NoSuchJob(request.job(), caller);
   const JobEntry& entry = found->second;
   PS_RETURN_IF_ERROR(CheckMayChange(entry, caller));
   PS_RETURN_IF_ERROR(CheckEnded(entry, request.running()));

@@ -99,7 +99,7 @@ void CoordinatorState::FailIfTooManyAreBad(JobEntry* entry, const v1::BadRecord&
 
 absl::StatusOr<v1::QuarantineReply> CoordinatorState::GetQuarantine(const v1::QuarantineRequest& request) const {
   const auto found = jobs_.find(request.job());
-  if (found == jobs_.end()) return NoSuchJob(request.job());
+  if (found == jobs_.end()) return NoSuchJob(request.job(), {});
   const JobEntry& entry = found->second;
   v1::QuarantineReply reply;
   reply.set_job(request.job());

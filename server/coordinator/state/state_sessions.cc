@@ -20,7 +20,7 @@ absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, co
   PS_CHECK(!id.empty());
   auto found = jobs_.find(request.job());
   if (found == jobs_.end() || found->second.job.state() == v1::CANCELLED) {
-    absl::Status missing = NoSuchJob(request.job());
+    absl::Status missing = NoSuchJob(request.job(), caller);
     if (found == jobs_.end()) return missing;
     return absl::NotFoundError(absl::StrCat("job ", request.job(), " was cancelled",
                                             found->second.job.error().empty() ? "" : ": ", found->second.job.error(),

@@ -106,9 +106,10 @@ void CoordinatorState::AddCoordinator(Nanos now, v1::StatusReply* reply) const {
   *reply->mutable_protocols() = net::ToProto(kProtocols);
 }
 
-absl::StatusOr<v1::StatusReply> CoordinatorState::StatusOf(const std::string& job, Nanos now) const {
+absl::StatusOr<v1::StatusReply> CoordinatorState::StatusOf(const std::string& job, Nanos now,
+                                                           const transport::Peer& caller) const {
   const auto found = jobs_.find(job);
-  if (found == jobs_.end()) return NoSuchJob(job);
+  if (found == jobs_.end()) return NoSuchJob(job, caller);
   v1::StatusReply reply;
   AddCoordinator(now, &reply);
   AddStatus(found->second, now, kAllDatasets, reply.add_jobs());
@@ -158,7 +159,7 @@ v1::StatusReply CoordinatorState::Status(Nanos now, size_t most_datasets) const 
 
 absl::StatusOr<v1::ListShardsReply> CoordinatorState::ListShards(const v1::ListShardsRequest& request) const {
   auto found = jobs_.find(request.job());
-  if (found == jobs_.end()) return NoSuchJob(request.job());
+  if (found == jobs_.end()) return NoSuchJob(request.job(), {});
   const JobEntry& entry = found->second;
   v1::ListShardsReply reply;
   for (size_t i = 0; i < entry.shards.size(); ++i) {

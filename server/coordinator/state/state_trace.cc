@@ -17,7 +17,7 @@ absl::StatusOr<v1::StartTraceReply> CoordinatorState::StartTrace(Nanos now, cons
 }
 
 absl::StatusOr<std::vector<TraceParty>> CoordinatorState::TraceParties(const std::string& job, Nanos now) const {
-  PS_ASSIGN_OR_RETURN(const JobEntry* const entry, FindReadJob(job, now, "there is nothing to be traced"));
+  PS_ASSIGN_OR_RETURN(const JobEntry* const entry, FindReadJob(job, now, "there is nothing to be traced", {}));
   std::vector<TraceParty> parties;
   if (entry->view.has_value()) {
     for (const plan::ViewWorker& worker : entry->view->workers) {

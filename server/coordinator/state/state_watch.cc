@@ -89,7 +89,7 @@ absl::StatusOr<std::optional<v1::WatchReply>> CoordinatorState::Watch(const v1::
   if (!request.job().empty()) {
     const auto found = jobs_.find(request.job());
     if (found == jobs_.end()) {
-      if (reply.removed().empty()) return NoSuchJob(request.job());
+      if (reply.removed().empty()) return absl::NotFoundError(absl::StrCat("no job \"", request.job(), "\""));
       return std::optional<v1::WatchReply>(std::move(reply));
     }
     if (found->second.job.revision() <= known) return std::optional<v1::WatchReply>();

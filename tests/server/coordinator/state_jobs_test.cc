@@ -382,6 +382,27 @@ TEST(CoordinatorJobs, ACancelledJobIsUnknownToTrainersAndCanBeSubmittedAgain) {
   EXPECT_FALSE(h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train", 30))).existed());
 }
 
+TEST(CoordinatorJobs, ACallerThatMayReadSomeJobsLearnsNoNameOfAnother) {
+  StateHarness h;
+  h.Register("a");
+  h.Prepare("team-train", {"a"});
+  h.Prepare("secret", {"a"});
+  h.caller.name = "trainer";
+  h.caller.jobs = {"team-*"};
+  v1::CancelRequest cancel;
+  cancel.set_job("team-x");
+  v1::ExplainRequest explain;
+  explain.set_job("team-x");
+  for (const absl::Status& missing :
+       {h.StatusOf(SessionOn("team-x")), h.StatusOf(cancel), h.state->StatusOf("team-x", h.now, h.caller).status(),
+        h.state->Explain(explain, h.now, h.caller).status()}) {
+    EXPECT_EQ(missing.code(), Code::kNotFound);
+    EXPECT_THAT(Text(missing), AllOf(HasSubstr("there are: team-train"), Not(HasSubstr("secret"))));
+  }
+  h.caller.jobs = {"other-*"};
+  EXPECT_EQ(Text(h.StatusOf(SessionOn("other-x"))), "no job \"other-x\"");
+}
+
 TEST(CoordinatorJobs, ARestartKeepsReadyJobsAndStartsPreparationsAgain) {
   StateHarness h;
   h.Register("a");
