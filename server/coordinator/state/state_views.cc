@@ -25,12 +25,21 @@ bool HasRoots(const WorkerEntry& worker, const JobEntry& entry) {
   });
 }
 
+// Returns whether features or casts name a type of columns that 0.3.0 lacks.
+template <typename Part>
+bool HasNewTypes(const Part& part) {
+  const auto is_new = [](v1::DataType type) { return type == v1::UINT32 || type == v1::UINT64; };
+  return std::any_of(part.features().begin(), part.features().end(),
+                     [&](const v1::Feature& feature) { return is_new(feature.decode_raw()); }) ||
+         std::any_of(part.ops().begin(), part.ops().end(), [&](const v1::Op& op) { return is_new(op.cast().to()); });
+}
+
 }  // namespace
 
 bool CoordinatorState::Understands(const WorkerEntry& worker, const JobEntry& entry) const {
   const v1::JobSpec& job = entry.job.spec();
-  const bool simple =
-      !plan::SelectsRecords(job) && !plan::HasNamedSets(job) && plan::DatasetOf(job).source() <= v1::Source::TAR;
+  const bool simple = !plan::SelectsRecords(job) && !plan::HasNamedSets(job) &&
+                      plan::DatasetOf(job).source() <= v1::Source::TAR && !HasNewTypes(job);
   return simple || worker.info.protocols().newest() >= kDataProtocol;
 }
 
@@ -122,7 +131,8 @@ std::string CoordinatorState::WhatItWaitsFor(const JobEntry& entry) const {
   if (live == 0) return "no worker is live; start one: penstockd worker --coordinator HOST:PORT";
   if (too_old + other_digest + no_roots < live) return entry.preparing() ? entry.shortage : "";
   if (too_old == live)
-    return "no live worker knows dataset.select, names of data sets, blend, JSONL, TEXT, CSV or TSV; upgrade the "
+    return "no live worker knows dataset.select, names of data sets, blend, JSONL, TEXT, CSV, TSV, UINT32 or UINT64; "
+           "upgrade the "
            "workers";
   std::string text = "no live worker can serve it:";
   if (too_old > 0) {

@@ -99,12 +99,25 @@ TEST_F(CoordinatorSelection, AnOlderWorkerNeitherPreparesNorServesTheJob) {
   Register("old", 1);
   Submit();
   EXPECT_THAT(TasksIn(h.Beat("old")), IsEmpty());
-  EXPECT_THAT(h.JobStatus("train").waiting(), HasSubstr("no live worker knows dataset.select, names of data sets, "
-                                                        "blend, JSONL, TEXT, CSV or TSV; upgrade the workers"));
+  EXPECT_THAT(h.JobStatus("train").waiting(),
+              HasSubstr("no live worker knows dataset.select, names of data sets, "
+                        "blend, JSONL, TEXT, CSV, TSV, UINT32 or UINT64; upgrade the workers"));
   Register("new", 2);
   Work("new", 25);
   EXPECT_THAT(h.OwnersOf("train"), ::testing::ElementsAre("new"));
   EXPECT_THAT(TasksIn(h.Beat("old")), IsEmpty());
+}
+
+TEST_F(CoordinatorSelection, AnOlderWorkerGetsNoJobOfTypesThatItLacks) {
+  Register("old", 1);
+  v1::JobSpec raw = SimpleSpec("raw", 30), cast = SimpleSpec("cast", 30), known = SimpleSpec("known", 30);
+  raw.add_features()->set_decode_raw(v1::UINT32);
+  cast.add_ops()->mutable_cast()->set_to(v1::UINT64);
+  known.add_ops()->mutable_cast()->set_to(v1::INT64);
+  for (const v1::JobSpec& spec : {raw, cast}) h.Do<v1::SubmitReply>(SubmitOf(spec));
+  EXPECT_THAT(TasksIn(h.Beat("old")), IsEmpty());
+  h.Do<v1::SubmitReply>(SubmitOf(known));
+  EXPECT_EQ(TasksIn(h.Beat("old")).size(), 1u);
 }
 
 TEST_F(CoordinatorSelection, AnOlderWorkerWithMoreRootsDoesNotKeepOthersFromPreparing) {
