@@ -344,8 +344,11 @@ std::string WhatElseTextIs(std::string_view text) {
   }
   if (text.find('\0') != std::string_view::npos)
     return "this is no text; a job or configuration file is expected (`penstock init GLOB` writes a job for shards)";
-  const size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos || text[first] != '{') return "";
+  text.remove_prefix(std::min(text.size(), text.find_first_not_of(" \t\r\n")));
+  const std::string_view line = text.substr(0, text.find('\n'));
+  if (line.find_first_of(",\t") < line.size() && line.find_first_of("#:{<[") > line.size())
+    return "this is a table; a job or configuration file is expected (`penstock init FILE --source CSV` writes a job)";
+  if (!text.starts_with('{')) return "";
   return "this is JSON; a job or configuration is written as `name: \"x\"` and `batch { size: 8 }`, without outer "
          "braces";
 }

@@ -194,7 +194,8 @@ absl::StatusOr<std::string> ReadFileOrInput(storage::Storage* storage, const std
     }
     if (const auto file = StatFile(path); file.ok() && file->size > kMaxFileBytes) {
       return absl::InvalidArgumentError(absl::StrCat(path, ": a job or configuration file is expected; this has ",
-                                                     file->size, " bytes, more than any of them"));
+                                                     file->size, " bytes, more than any of them (`penstock init ", path,
+                                                     "` writes a job for data)"));
     }
     return ReadWholeFile(path, kMaxFileBytes);
   }
