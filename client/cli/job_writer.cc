@@ -70,7 +70,7 @@ std::string FeatureLine(const FeatureSummary& f, uint64_t records, const std::st
 }  // namespace
 
 absl::Status JobWriter::Add(sources::ContainerKind container, std::string_view record) {
-  const bool is_example = container == sources::ContainerKind::kTfRecord;
+  const bool is_example = records::FormatOf(container) == records::RecordFormat::kExample;
   if (!is_example) {
     format_ = records::FormatOf(container);
   } else if (records_ == 0) {
@@ -78,7 +78,7 @@ absl::Status JobWriter::Add(sources::ContainerKind container, std::string_view r
   }
   PS_ASSIGN_OR_RETURN(std::vector<records::FeatureInfo> infos, records::ListValues(record, format_));
   if (is_example) boxes_.AddRecord(record, infos);
-  if (sources::DelimiterOf(container) != 0) RemoveUnnamed(&infos);
+  if (records::HasFields(format_)) RemoveUnnamed(&infos);
   AddFeatures(infos);
   return absl::OkStatus();
 }
@@ -98,7 +98,7 @@ void JobWriter::RemoveUnnamed(std::vector<records::FeatureInfo>* columns) {
 
 void JobWriter::AddFeatures(const std::vector<records::FeatureInfo>& infos) {
   for (const records::FeatureInfo& info : infos) {
-    const bool is_field = format_ == records::RecordFormat::kCsv || format_ == records::RecordFormat::kTsv;
+    const bool is_field = records::HasFields(format_);
     // An array of JSON without elements has no type, but a length. An empty field of CSV has no type, but a column.
     if (info.kind == records::FeatureKind::kNone && format_ != records::RecordFormat::kJson && !is_field) continue;
     FeatureSummary& f = features_[absl::StrCat(info.sequence ? "1" : "0", info.key)];

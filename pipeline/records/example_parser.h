@@ -44,6 +44,9 @@ enum class RecordFormat : uint8_t {
   kTsv = 6
 };
 
+// Returns whether a record is a row of fields.
+inline bool HasFields(RecordFormat format) { return format == RecordFormat::kCsv || format == RecordFormat::kTsv; }
+
 struct FeatureRequest {
   std::string key;
   FeatureKind kind = FeatureKind::kBytes;

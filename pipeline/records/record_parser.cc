@@ -17,7 +17,7 @@ absl::StatusOr<RecordParser> RecordParser::Create(std::vector<FeatureRequest> re
     PS_ASSIGN_OR_RETURN(TextLineParser parser, TextLineParser::Create(std::move(requests)));
     return RecordParser(std::move(parser));
   }
-  if (options.format == RecordFormat::kCsv || options.format == RecordFormat::kTsv) {
+  if (HasFields(options.format)) {
     PS_ASSIGN_OR_RETURN(CsvRecordParser parser, CsvRecordParser::Create(std::move(requests), options));
     return RecordParser(std::move(parser));
   }
@@ -46,7 +46,7 @@ absl::StatusOr<std::vector<FeatureInfo>> ListValues(std::string_view record, Rec
 FeatureKind CommonKind(RecordFormat format, FeatureKind a, FeatureKind b) {
   if (a == b) return a;
   if (a == FeatureKind::kNone || b == FeatureKind::kNone) return FeatureKind::kNone;
-  const bool text = format == RecordFormat::kCsv || format == RecordFormat::kTsv;
+  const bool text = HasFields(format);
   const bool numbers = a != FeatureKind::kBytes && b != FeatureKind::kBytes;
   if (numbers && (text || format == RecordFormat::kJson)) return FeatureKind::kFloat;
   return text ? FeatureKind::kBytes : FeatureKind::kNone;

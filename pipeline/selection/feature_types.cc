@@ -105,7 +105,7 @@ absl::StatusOr<FeatureTypes> FeatureTypes::Find(storage::Storage* storage, const
 
 absl::Status FeatureTypes::AddRecord(const std::string& path, sources::ContainerKind container,
                                      std::string_view record) {
-  if (container != sources::ContainerKind::kTfRecord) {
+  if (records::FormatOf(container) != records::RecordFormat::kExample) {
     format_ = records::FormatOf(container);
   } else if (!format_) {
     PS_ASSIGN_OR_RETURN(format_, records::GuessFormat(record));
@@ -115,7 +115,7 @@ absl::Status FeatureTypes::AddRecord(const std::string& path, sources::Container
     infos.push_back({.key = kSampleKey, .kind = records::FeatureKind::kBytes});
   }
   for (const records::FeatureInfo& info : infos) {
-    const bool is_field = format_ == records::RecordFormat::kCsv || format_ == records::RecordFormat::kTsv;
+    const bool is_field = records::HasFields(*format_);
     if (info.kind == records::FeatureKind::kNone && !is_field) continue;
     const Known shown{.kind = info.kind, .sequence = info.sequence, .path = path, .last_path = path};
     Known& known = known_.emplace(info.key, shown).first->second;
@@ -142,7 +142,7 @@ void FeatureTypes::AddJob(const v1::JobSpec& job) {
     if (kind == records::FeatureKind::kNone) continue;
     Known& known = known_.emplace(feature.key(), Known{.kind = kind, .sequence = feature.sequence()}).first->second;
     // A field of text has the type that the job reads: digits may be text.
-    if (format() == records::RecordFormat::kCsv || format() == records::RecordFormat::kTsv) known.kind = kind;
+    if (records::HasFields(format())) known.kind = kind;
   }
 }
 

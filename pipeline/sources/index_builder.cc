@@ -52,7 +52,6 @@ absl::StatusOr<ShardIndex> BuildShardIndex(const RandomAccessFile& file, const I
       broken = walker->BrokenStatus();
       break;
     }
-    index.SetHead(walker->head());
     index.AppendGap(walker->offset() - index.stream_size());
     index.AppendRecord(static_cast<uint32_t>(walker->length()), walker->members());
     hasher.Add(walker->identity());
@@ -63,6 +62,7 @@ absl::StatusOr<ShardIndex> BuildShardIndex(const RandomAccessFile& file, const I
         absl::StrCat(file.path(), " changed while it was indexed; index it again when its writer is done"));
   }
   PS_RETURN_IF_ERROR(broken);
+  index.SetHead(walker->head());
   index.file_size = before.size;
   index.mtime_ns = before.mtime_ns;
   index.tag = before.tag;

@@ -84,7 +84,8 @@ class RecordWalker {
   std::string_view identity() const { return identity_; }
   // Valid at kRecord, for a container without checksums of its own: the members of the record.
   const std::vector<RecordMember>& members() const { return members_; }
-  // Valid at kRecord: the bytes that all records share (ShardIndex::head). They are a part of the record's data.
+  // Valid at kRecord and kEnd: the bytes that all records share (ShardIndex::head). They are a part of the record's
+  // data.
   const std::string& head() const { return head_; }
   // Tar: the number of members so far that belong to no sample. 0 in other containers.
   uint64_t skipped() const { return skipped_; }

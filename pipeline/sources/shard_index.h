@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -104,11 +105,9 @@ class ShardIndex {
   // Returns the length of the longest record, or 0 for an empty shard.
   uint32_t longest_record() const { return longest_; }
 
-  // For the builder. SetHead sets the same head for each record. AppendGap appends bytes before the next record, and
+  // For the builder. SetHead sets the head of all records. AppendGap appends bytes before the next record, and
   // AppendRecord the next record. A container without checksums requires `members`; others ignore them.
-  void SetHead(std::string_view head) {
-    if (head_ != head) head_ = head;
-  }
+  void SetHead(std::string head) { head_ = std::move(head); }
   void AppendGap(uint64_t bytes);
   void AppendRecord(uint32_t length, std::span<const RecordMember> members = {});
   // Returns the index of the records with these numbers, which ascend and are below record_count() <= 2^32. `left_out`

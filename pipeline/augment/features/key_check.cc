@@ -42,7 +42,7 @@ KeyCheck::KeyCheck(const v1::JobSpec& job) : format_(ParserFormatOf(job)) {
   for (int i = 0; i < job.features_size(); ++i) {
     const v1::Feature& feature = job.features(i);
     // A default of a CSV column stands for an empty field. The row of names still has the column.
-    if (feature.has_default_() && !HasRows()) continue;
+    if (feature.has_default_() && !records::HasFields(format_)) continue;
     wanted_.push_back(
         {absl::StrCat("features[", i, "].key"), feature.key(), feature.sequence(), feature.variable_length()});
   }
@@ -122,8 +122,8 @@ std::string KeyCheck::Mistake(const Wanted& wanted, const std::string& where) co
   } else {
     absl::StrAppend(&out, "; they have: ", Listed(keys));
   }
-  return absl::StrCat(out, ". If this is intended, ", HasRows() ? "" : "give the feature a default, or ",
-                      "use --allow-missing");
+  return absl::StrCat(out, ". If this is intended, ",
+                      records::HasFields(format_) ? "" : "give the feature a default, or ", "use --allow-missing");
 }
 
 std::vector<std::string> KeyCheck::Mistakes(const std::string& where) const {

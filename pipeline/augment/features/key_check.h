@@ -38,7 +38,6 @@ class KeyCheck {
     bool sequence = false;
     bool variable_length = false;
   };
-  bool HasRows() const { return format_ == records::RecordFormat::kCsv || format_ == records::RecordFormat::kTsv; }
   std::string Mistake(const Wanted& wanted, const std::string& where) const;
   void AddSample(std::string_view record);
   void AddValues(std::string_view record);

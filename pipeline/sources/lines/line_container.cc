@@ -39,14 +39,16 @@ class LineWalker final : public RecordWalker {
       offset_ = position_;
       length_ = 0;
       const bool is_head = has_rows_ && head_.empty();
+      const uint64_t limit = is_head ? kMaxHeadBytes - 1 : options().max_record_bytes;
       std::string names;
-      PS_RETURN_IF_ERROR(is_head ? ReadLine(kMaxHeadBytes - 1, &names) : ReadLine(options().max_record_bytes, data));
+      PS_RETURN_IF_ERROR(ReadLine(limit, is_head ? &names : data));
+      if (is_too_long_) {
+        return Break(Damage::kTooLong,
+                     absl::StrCat(is_head ? "the limit for the row of names is " : "the limit is ", limit,
+                                  quotes_.open() ? "; a quote before it has no end there" : ""));
+      }
       if (quotes_.open() && !stream_is_damaged()) {
         return Break(Damage::kQuotes, "a field begins with a quote that has no end");
-      }
-      if (is_too_long_) {
-        return Break(Damage::kTooLong, is_head ? absl::StrCat("the row of names may have ", kMaxHeadBytes - 1, " bytes")
-                                               : absl::StrCat("the limit is ", options().max_record_bytes));
       }
       if (has_lines_ && quotes_.are_wrong()) {
         return Break(Damage::kQuotes, "a field in quotes has an end of a line, and bytes follow its last quote");
