@@ -22,8 +22,13 @@ class SelectCheck {
       place_ = absl::StrCat(field_, "[", i, "]");
       const bool counts = plan::CountsRecords(dataset_.select(i));
       if (counts) counting_ = i;
-      if (!counts && counting_ >= 0) {
+      if (!counts && counting_ >= 0 && !dataset_.select(i).has_balance()) {
         Say("", absl::StrCat("it must stand before select[", counting_, "], which counts records"));
+      }
+      if (balance_ >= 0) Say("", absl::StrCat("it must stand before select[", balance_, "], a balance: the last step"));
+      if (dataset_.select(i).has_balance()) {
+        if (counting_ >= 0) Say(".balance", "it does not work with steps that count records: use `filter` or `sample`");
+        balance_ = i;
       }
       CheckStep(dataset_.select(i));
     }
@@ -67,6 +72,8 @@ class SelectCheck {
               absl::StrCat(step.every().offset(), ": it must be less than `n`, which is ", step.every().n()));
         }
         return;
+      case v1::Select::kBalance:
+        return CheckBalance(step.balance());
       case v1::Select::STEP_NOT_SET:
         return Say("", kNoStep);
     }
@@ -83,6 +90,19 @@ class SelectCheck {
     if (!split.of().empty()) CheckExpression(".split.of", split.of());
   }
 
+  void CheckBalance(const v1::Balance& balance) {
+    if (!(balance.power() >= 0 && balance.power() <= 1)) {
+      Say(".balance.power",
+          absl::StrCat(balance.power(), ": it must be from 0 (equal shares) to 1 (those of the data)"));
+    }
+    if (!dataset_.name().empty()) {
+      Say(".balance",
+          absl::StrCat("it works in a job of one data set without a name; this one is named '", dataset_.name(), "'"));
+    }
+    if (balance.by().empty()) return Say(".balance.by", "an empty expression; give one, such as \"label\"");
+    CheckExpression(".balance.by", balance.by());
+  }
+
   void CheckExpression(const std::string& field, const std::string& text) {
     if (dataset_.format() == v1::RAW) return Say(field, "records of format RAW have no features to select by");
     const absl::Status status = select::CheckSyntax(text);
@@ -96,6 +116,7 @@ class SelectCheck {
   std::vector<Mistake>* const out_;
   std::string place_;  // the step
   int counting_ = -1;  // the last step that counts records
+  int balance_ = -1;   // the last step that makes groups
 };
 
 }  // namespace

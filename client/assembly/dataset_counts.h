@@ -18,7 +18,7 @@ namespace penstock::client {
 class DatasetCounts {
  public:
   explicit DatasetCounts(std::shared_ptr<const plan::DataOrder> order)
-      : order_(std::move(order)), rows_(order_->version() == plan::kBlendPlanVersion ? order_->sets() : 0, 0) {}
+      : order_(std::move(order)), rows_(order_->has_names() ? order_->sets() : 0, 0) {}
 
   // Adds the rows of a batch, by the numbers of their data sets. It has none if the data sets have no names.
   void Add(absl::Span<const int32_t> datasets) {

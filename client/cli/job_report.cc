@@ -1,7 +1,9 @@
 #include "client/cli/job_report.h"
 
 #include <algorithm>
+#include <numeric>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -10,12 +12,38 @@
 #include "pipeline/batch/mix_job.h"
 #include "pipeline/plan/fitting_batch.h"
 #include "pipeline/plan/job_order.h"
+#include "pipeline/plan/snapshot_groups.h"
 #include "pipeline/plan/steps.h"
 
 namespace penstock::cli {
 namespace {
 
 constexpr uint32_t kSetsOfLine = 8;  // data sets in a line about a change of weights
+constexpr size_t kGroupsAtEnds = 5;  // groups in a list: those with the most and the fewest passes
+
+std::string PassesText(double passes) {
+  return passes < 1000 ? absl::StrFormat("%.3g", passes) : absl::StrFormat("%.0f", passes);
+}
+
+// Returns the lines of the groups that an epoch repeats most and least.
+std::string GroupLines(const plan::DataOrder& order) {
+  std::vector<uint32_t> groups(order.parts());
+  std::iota(groups.begin(), groups.end(), 0);
+  std::stable_sort(groups.begin(), groups.end(),
+                   [&](uint32_t a, uint32_t b) { return order.PassesPerEpoch(a) > order.PassesPerEpoch(b); });
+  std::string out = absl::StrCat("  balance: ", groups.size(), groups.size() == 1 ? " group" : " groups", "\n");
+  const size_t shown = groups.size() <= 2 * kGroupsAtEnds ? groups.size() : kGroupsAtEnds;
+  const auto add = [&](uint32_t group) {
+    absl::StrAppendFormat(&out, "    '%s': %d records, %d of %d rows, %s passes in an epoch\n",
+                          absl::Utf8SafeCEscape(order.groups()->name(group)), order.records_of_part(group),
+                          order.share(group), order.rows_per(), PassesText(order.PassesPerEpoch(group)));
+  };
+  for (size_t i = 0; i < shown; ++i) add(groups[i]);
+  if (shown == groups.size()) return out;
+  absl::StrAppend(&out, "    and ", groups.size() - 2 * shown, " groups with fewer passes, down to\n");
+  for (size_t i = groups.size() - shown; i < groups.size(); ++i) add(groups[i]);
+  return out;
+}
 
 }  // namespace
 
@@ -52,16 +80,16 @@ absl::StatusOr<std::shared_ptr<const plan::DataOrder>> OrderOf(const v1::Job& jo
   std::vector<uint64_t> counts;
   for (const v1::Shard& shard : job.snapshot().shards()) counts.push_back(shard.records());
   const auto& sets = job.snapshot().set_shards();
-  return plan::DataOrderOf(job.spec(), counts, {sets.data(), static_cast<size_t>(sets.size())});
+  return plan::DataOrderOf(job.spec(), counts, {sets.data(), static_cast<size_t>(sets.size())},
+                           plan::GroupsOf(job.snapshot()));
 }
 
 std::string ShareLines(const plan::DataOrder& order) {
   std::string out;
+  if (order.groups() != nullptr) return GroupLines(order);
   for (uint32_t set = 0; set < order.sets() && order.sets() > 1; ++set) {
-    const double passes = order.PassesPerEpoch(set);
     absl::StrAppendFormat(&out, "  dataset %s: %d of %d rows, %s passes in an epoch\n", order.set_name(set),
-                          order.share(set), order.rows_per(),
-                          passes < 1000 ? absl::StrFormat("%.3g", passes) : absl::StrFormat("%.0f", passes));
+                          order.share(set), order.rows_per(), PassesText(order.PassesPerEpoch(set)));
   }
   if (order.blend() == nullptr) return out;
   const std::vector<uint64_t>& begins = order.blend()->begins();

@@ -61,7 +61,7 @@ class BatchTarget final : public loader::StepTarget {
   }
 
   absl::StatusOr<Batch> Finish(uint64_t step) {
-    const bool named = job_.job->order().version() == plan::kBlendPlanVersion;
+    const bool named = job_.job->order().has_names();
     PS_RETURN_IF_ERROR(builder_->Seal(ids_, valid_, sources_ == ids_ ? std::vector<RowId>() : sources_,
                                       named ? sets_ : std::vector<int32_t>()));
     return builder_->Finish(span_.epoch, step, span_.begin);

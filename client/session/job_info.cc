@@ -11,6 +11,7 @@
 #include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/plan/set_selections.h"
+#include "pipeline/plan/snapshot_groups.h"
 
 namespace penstock::client {
 absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job) {
@@ -46,8 +47,9 @@ absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job) {
     bytes += shard.data_bytes();
   }
   const auto& set_shards = job.snapshot().set_shards();
-  PS_ASSIGN_OR_RETURN(
-      info.order, plan::DataOrderOf(job.spec(), counts, {set_shards.data(), static_cast<size_t>(set_shards.size())}));
+  PS_ASSIGN_OR_RETURN(info.order,
+                      plan::DataOrderOf(job.spec(), counts, {set_shards.data(), static_cast<size_t>(set_shards.size())},
+                                        plan::GroupsOf(job.snapshot())));
   info.selects = plan::HasSelection(job.snapshot());
   if (!info.selects && plan::SelectsRecords(job.spec())) {
     return absl::FailedPreconditionError(absl::StrCat(

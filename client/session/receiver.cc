@@ -222,7 +222,7 @@ absl::Status Receiver::SealRows(Window::Step* sealing) const {
   std::vector<int32_t> sets;  // empty if data sets have no names
   for (uint64_t row = 0; row < ids.size(); ++row) {
     const plan::SetLocation at = plan.LocationAt(steps_.PositionOfSlot(step.span, step.slice.begin + row));
-    if (job_->order->version() == plan::kBlendPlanVersion) sets.push_back(static_cast<int32_t>(at.set));
+    if (job_->order->has_names()) sets.push_back(static_cast<int32_t>(at.set));
     ids[row] = {static_cast<int64_t>(at.shard), static_cast<int64_t>(job_->selects ? step.number[row] : at.record)};
   }
   std::vector<RowId> sources;  // empty if each row is from its own record

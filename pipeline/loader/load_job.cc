@@ -61,7 +61,7 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec
   const sources::Snapshot& snapshot = job->reader_->snapshot();
   std::vector<uint64_t> counts;
   for (const sources::SnapshotShard& shard : snapshot.shards()) counts.push_back(shard.record_count);
-  PS_ASSIGN_OR_RETURN(job->order_, plan::DataOrderOf(spec, counts, snapshot.set_shards()));
+  PS_ASSIGN_OR_RETURN(job->order_, plan::DataOrderOf(spec, counts, snapshot.set_shards(), snapshot.Groups()));
   const uint64_t data = snapshot.Fingerprint();
   job->record_space_ = RecordSpaceOf(data, job->reader_->features());
   job->decoded_space_ = HashWords({data, job->pipelines_.fingerprint()});

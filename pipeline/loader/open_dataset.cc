@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <stop_token>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/plan/job_slices.h"
+#include "pipeline/plan/record_groups.h"
 #include "pipeline/selection/job_selection.h"
 #include "pipeline/sources/index_builder.h"
 #include "pipeline/sources/index_job.h"
@@ -100,6 +102,20 @@ absl::StatusOr<std::vector<sources::SnapshotShard>> ShardsOf(
   return shards;
 }
 
+// Sets the groups of the shards, whose indexes are `built`, and returns the names of all groups.
+std::vector<std::string> SetGroups(std::span<const std::shared_ptr<const sources::ShardIndex>> built,
+                                   std::vector<sources::SnapshotShard>* shards) {
+  std::set<std::string> sorted;
+  for (const auto& index : built) sorted.insert(index->group_names().begin(), index->group_names().end());
+  const std::vector<std::string> names(sorted.begin(), sorted.end());
+  for (size_t i = 0; i < built.size(); ++i) {
+    plan::ShardGroups& groups = (*shards)[i].groups;
+    for (const std::string& name : built[i]->group_names()) groups.groups.push_back(plan::NumberOf(name, names));
+    groups.records.assign(built[i]->group_records().begin(), built[i]->group_records().end());
+  }
+  return names;
+}
+
 using SetPath = std::pair<uint32_t, std::string>;  // a data set, and the path of one of its files
 
 // Returns the provider of the indexes `known`. It indexes a file again that has changed since.
@@ -160,7 +176,10 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(
     options.push_back(std::move(sets[set].options));
   }
   if (!plan::HasNamedSets(job)) set_shards.clear();
-  PS_ASSIGN_OR_RETURN(sources::Snapshot snapshot, sources::Snapshot::Create(std::move(shards), std::move(set_shards)));
+  std::vector<std::string> groups;
+  if (plan::BalanceOf(job.dataset(0)) != nullptr) groups = SetGroups(built, &shards);
+  PS_ASSIGN_OR_RETURN(sources::Snapshot snapshot,
+                      sources::Snapshot::Create(std::move(shards), std::move(set_shards), std::move(groups)));
 
   DatasetReader::Options reader;
   reader.max_record_bytes = options.front().max_record_bytes;

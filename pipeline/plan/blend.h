@@ -26,7 +26,7 @@ namespace penstock::plan {
 // release with plan version 2.
 class Blend {
  public:
-  static constexpr size_t kMaxSets = 1024;
+  static constexpr size_t kMaxSets = 16384;
   static constexpr uint64_t kRun = 64;              // rows that are shuffled together
   static constexpr uint64_t kLeastBlock = 1 << 16;  // rows
   static constexpr uint64_t kLargestBlock = 1 << 20;

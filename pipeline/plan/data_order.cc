@@ -31,20 +31,47 @@ absl::Status TooManyRows() { return absl::InvalidArgumentError("an epoch of the 
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const DataOrder>> DataOrder::Create(const std::vector<uint64_t>& counts,
-                                                                   const PlanOptions& options,
-                                                                   const std::optional<BlendOptions>& blend) {
+absl::StatusOr<std::shared_ptr<DataOrder>> DataOrder::Begin(const std::vector<uint64_t>& counts,
+                                                            const PlanOptions& options) {
   std::shared_ptr<DataOrder> order(new DataOrder());
   order->options_ = options;
   PS_ASSIGN_OR_RETURN(order->offsets_, ShardOffsets::Create(counts));
   PS_RETURN_IF_ERROR(EpochPlan::Create(order->offsets_, options, 0).status());
+  return order;
+}
+
+absl::StatusOr<std::shared_ptr<const DataOrder>> DataOrder::Create(const std::vector<uint64_t>& counts,
+                                                                   const PlanOptions& options,
+                                                                   const std::optional<BlendOptions>& blend) {
+  PS_ASSIGN_OR_RETURN(std::shared_ptr<DataOrder> order, Begin(counts, options));
   if (blend.has_value()) {
     PS_RETURN_IF_ERROR(order->MakeBlend(counts, *blend));
   } else {
-    order->sets_.push_back({"", 0, 0, order->offsets_, options});
+    order->sets_.push_back({});
+    order->parts_.push_back({order->offsets_, options});
     order->num_positions_ = order->num_records() * options.repeats;
   }
   return order;
+}
+
+absl::StatusOr<std::shared_ptr<const DataOrder>> DataOrder::CreateBalanced(const std::vector<uint64_t>& counts,
+                                                                           const PlanOptions& options,
+                                                                           const Balance& balance) {
+  PS_ASSIGN_OR_RETURN(std::shared_ptr<DataOrder> order, Begin(counts, options));
+  PS_RETURN_IF_ERROR(order->MakeBalance(balance));
+  return order;
+}
+
+void DataOrder::AddPart(std::string_view name, std::shared_ptr<const ShardOffsets> offsets) {
+  PlanOptions options = options_;
+  options.repeats = 1;
+  options.seed = HashWords({kSetDomain, options_.seed, Hash64(name)});
+  parts_.push_back({std::move(offsets), options});
+}
+
+std::optional<uint64_t> DataOrder::BlendSeed() const {
+  if (options_.shuffle == Shuffle::kNone) return std::nullopt;
+  return HashWords({kBlendDomain, options_.seed});
 }
 
 absl::Status DataOrder::MakeBlend(const std::vector<uint64_t>& counts, const BlendOptions& blend) {
@@ -56,25 +83,21 @@ absl::Status DataOrder::MakeBlend(const std::vector<uint64_t>& counts, const Ble
       return absl::InvalidArgumentError(absl::StrCat("the data sets have more than ", counts.size(), " shards"));
     }
     const auto first = counts.begin() + static_cast<ptrdiff_t>(shard);
-    Set set{named.name, shard, offsets_->begin(shard), nullptr, options_};
-    PS_ASSIGN_OR_RETURN(set.offsets, ShardOffsets::Create({first, first + static_cast<ptrdiff_t>(named.shards)}));
-    if (set.offsets->num_records() == 0) {
+    PS_ASSIGN_OR_RETURN(auto offsets, ShardOffsets::Create({first, first + static_cast<ptrdiff_t>(named.shards)}));
+    if (offsets->num_records() == 0) {
       return absl::InvalidArgumentError(absl::StrCat("dataset[", sets_.size(), "] '", named.name, "' has no records"));
     }
-    set.options.repeats = 1;
-    set.options.seed = HashWords({kSetDomain, options_.seed, Hash64(named.name)});
-    sets_.push_back(std::move(set));
-    const double repeated = named.repeats * static_cast<double>(sets_.back().offsets->num_records());
+    const double repeated = named.repeats * static_cast<double>(offsets->num_records());
     weights.push_back(named.repeats != 0 ? repeated : named.weight);
     repeated_rows += repeated;
+    sets_.push_back({named.name, shard, offsets_->begin(shard)});
+    AddPart(named.name, std::move(offsets));
     shard += named.shards;
   }
   if (shard != counts.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the data sets have ", shard, " shards, and the snapshot has ", counts.size()));
   }
-  const std::optional<uint64_t> seed =
-      options_.shuffle == Shuffle::kNone ? std::nullopt : std::optional(HashWords({kBlendDomain, options_.seed}));
   if (repeated_rows > static_cast<double>(kMaxPositions)) return TooManyRows();
   const bool is_given = blend.epoch_rows != 0 || repeated_rows > 0;
   unsigned __int128 rows = blend.epoch_rows;
@@ -82,9 +105,9 @@ absl::Status DataOrder::MakeBlend(const std::vector<uint64_t>& counts, const Ble
   Blend::Block block{.rows = blend.batch, .is_batch = blend.batch > 0};
   // A block of a whole epoch has exactly the repeated rows of each set.
   if (repeated_rows > 0 && blend.batch == 0 && rows <= kLargestEpochBlock) block.rows = static_cast<uint64_t>(rows);
-  PS_ASSIGN_OR_RETURN(blend_, BlendSchedule::Create(weights, blend.changes, seed, block));
+  PS_ASSIGN_OR_RETURN(blend_, BlendSchedule::Create(weights, blend.changes, BlendSeed(), block));
   for (uint32_t set = 0; set < sets() && !is_given; ++set) {
-    const auto pass = RowsForPass(sets_[set].offsets->num_records(), share(set), rows_per());
+    const auto pass = RowsForPass(records(set), share(set), rows_per());
     if (rows == 0 || (blend.end == EpochEnd::kLongest ? pass > rows : pass < rows)) rows = pass;
   }
   if (!is_given) rows *= options_.repeats;
@@ -96,10 +119,37 @@ absl::Status DataOrder::MakeBlend(const std::vector<uint64_t>& counts, const Ble
   return absl::OkStatus();
 }
 
-EpochPlan DataOrder::PassOf(const Set& set, uint64_t pass) const {
-  absl::StatusOr<EpochPlan> plan = EpochPlan::Create(set.offsets, set.options, pass);
+absl::Status DataOrder::MakeBalance(const Balance& balance) {
+  PS_ASSIGN_OR_RETURN(groups_, GroupMap::Create(offsets_, balance.groups));
+  sets_.push_back({});
+  std::vector<double> weights;
+  for (uint32_t group = 0; group < groups_->groups(); ++group) {
+    AddPart(groups_->name(group), groups_->offsets(group));
+    weights.push_back(std::pow(static_cast<double>(records_of_part(group)), balance.power));
+  }
+  num_positions_ = num_records() * options_.repeats;
+  if (weights.empty()) return absl::OkStatus();
+  absl::StatusOr<BlendSchedule> blend = BlendSchedule::Create(weights, {}, BlendSeed());
+  if (!blend.ok()) {
+    const auto least = std::min_element(weights.begin(), weights.end()) - weights.begin();
+    return absl::InvalidArgumentError(
+        absl::StrCat("balance: with power ", balance.power, " the group '", groups_->name(static_cast<uint32_t>(least)),
+                     "' would have less than 1 of ", Blend::kLargestBlock, " rows; give a smaller power"));
+  }
+  blend_ = *std::move(blend);
+  return absl::OkStatus();
+}
+
+EpochPlan DataOrder::PassOf(uint32_t part, uint64_t pass) const {
+  absl::StatusOr<EpochPlan> plan = EpochPlan::Create(parts_[part].offsets, parts_[part].options, pass);
   PS_CHECK(plan.ok());  // the checks do not depend on the pass
   return *std::move(plan);
+}
+
+GroupMap::Place DataOrder::PartPlaceOf(uint64_t record) const {
+  if (groups_ != nullptr) return groups_->PlaceOf(record);
+  const uint32_t set = SetOfRecord(record);
+  return {set, record - sets_[set].first_record};
 }
 
 absl::Status DataOrder::CheckBatchRows(uint64_t rows) const {
@@ -108,18 +158,58 @@ absl::Status DataOrder::CheckBatchRows(uint64_t rows) const {
                                                  "multiple of the job's batch.size, ", rows_per()));
 }
 
-EpochOrder DataOrder::Epoch(uint64_t epoch) const { return EpochOrder(shared_from_this(), epoch); }
+EpochOrder DataOrder::Epoch(uint64_t epoch) const {
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& [number, passes] : recent_) {
+      if (passes != nullptr && number == epoch) return EpochOrder(shared_from_this(), epoch, passes);
+    }
+  }
+  const auto passes = std::make_shared<const FirstPasses>(FirstPassesOf(epoch));
+  MutexLock lock(&mutex_);
+  if (recent_[0].second == nullptr || recent_[0].first != epoch) {
+    recent_[1] = std::move(recent_[0]);
+    recent_[0] = {epoch, passes};
+  }
+  return EpochOrder(shared_from_this(), epoch, passes);
+}
 
-double DataOrder::PassesPerEpoch(uint32_t set) const {
+DataOrder::FirstPasses DataOrder::FirstPassesOf(uint64_t epoch) const {
+  FirstPasses passes;
+  passes.reserve(parts());
+  for (uint32_t part = 0; part < parts(); ++part) {
+    if (blend_.has_value()) {
+      const uint64_t pass = blend_->RowsBefore(part, epoch * num_positions_) / records_of_part(part);
+      passes.push_back({pass, PassOf(part, pass)});
+    } else {
+      passes.push_back({0, PassOf(part, epoch)});
+    }
+  }
+  return passes;
+}
+
+double DataOrder::PassesPerEpoch(uint32_t part) const {
   const double rows =
-      static_cast<double>(num_positions_) * static_cast<double>(share(set)) / static_cast<double>(rows_per());
-  return rows / static_cast<double>(std::max<uint64_t>(1, sets_[set].offsets->num_records()));
+      static_cast<double>(num_positions_) * static_cast<double>(share(part)) / static_cast<double>(rows_per());
+  return rows / static_cast<double>(std::max<uint64_t>(1, records_of_part(part)));
+}
+
+double DataOrder::PassesOfShard(uint64_t shard) const {
+  if (groups_ == nullptr) return PassesPerEpoch(SetOf(shard));
+  const ShardGroups of_shard = groups_->OfShard(shard);
+  double rows = 0, records = 0;
+  for (size_t i = 0; i < of_shard.groups.size(); ++i) {
+    rows += of_shard.records[i] * PassesPerEpoch(of_shard.groups[i]);
+    records += of_shard.records[i];
+  }
+  return records == 0 ? 0 : rows / records;
 }
 
 std::vector<SetProgress> DataOrder::ProgressAt(const Cursor& cursor) const {
   const uint64_t place = cursor.epoch * num_positions_ + cursor.position;
-  const std::vector<uint64_t> rows = blend_.has_value() ? blend_->RowsBefore(place) : std::vector<uint64_t>{place};
-  const Blend* const now = blend_.has_value() ? &blend_->BlendAt(place) : nullptr;
+  const bool blends = blend_.has_value() && groups_ == nullptr;
+  const std::vector<uint64_t> rows = blends ? blend_->RowsBefore(place) : std::vector<uint64_t>{place};
+  const Blend* const now = blends ? &blend_->BlendAt(place) : nullptr;
   std::vector<SetProgress> all;
   all.reserve(rows.size());
   for (uint32_t set = 0; set < sets(); ++set) {
@@ -148,21 +238,21 @@ uint32_t DataOrder::SetOfRecord(uint64_t record) const {
 
 SetLocation DataOrder::Locate(uint64_t record) const {
   const uint32_t set = SetOfRecord(record);
-  const Location at = sets_[set].offsets->Locate(record - sets_[set].first_record);
-  return {set, at.shard, at.record};
+  const Location at = offsets_->Locate(record);
+  return {set, at.shard - sets_[set].first_shard, at.record};
 }
 
 PlannedRow DataOrder::RowOf(uint64_t record, uint64_t pass) const {
-  const Set& set = sets_[SetOfRecord(record)];
-  return {record, set.options.seed, pass, 0, record - set.first_record};
+  const GroupMap::Place place = PartPlaceOf(record);
+  return {record, parts_[place.group].options.seed, pass, 0, place.number};
 }
 
 Cursor DataOrder::PlaceOf(const PlannedRow& row, uint64_t passes) const {
-  const uint32_t set = SetOfRecord(row.record);
-  const EpochPlan pass = PassOf(sets_[set], row.epoch + passes);
-  const uint64_t position = pass.PositionOf(row.number, row.repeat);
-  if (!blend_.has_value()) return {row.epoch + passes, position};
-  const uint64_t place = blend_->PlaceOf({set, (row.epoch + passes) * sets_[set].offsets->num_records() + position});
+  const uint32_t part = PartPlaceOf(row.record).group;
+  const uint64_t pass = row.epoch + passes;
+  const uint64_t position = PassOf(part, pass).PositionOf(row.number, row.repeat);
+  if (!blend_.has_value()) return {pass, position};
+  const uint64_t place = blend_->PlaceOf({part, pass * records_of_part(part) + position});
   return {place / num_positions_, place % num_positions_};
 }
 
@@ -175,6 +265,9 @@ uint64_t DataOrder::Fingerprint(uint64_t snapshot_fingerprint) const {
   for (uint32_t set = 0; set < sets(); ++set) {
     print.Add(std::string_view(sets_[set].name)).Add(sets_[set].first_shard).Add(share(set));
   }
+  for (uint32_t group = 0; groups_ != nullptr && group < parts(); ++group) {
+    print.Add(std::string_view(groups_->name(group))).Add(records_of_part(group)).Add(share(group));
+  }
   if (has_batches_) print.Add(blend_->part(0).period_rows());
   for (size_t part = 1; part < blend_->begins().size(); ++part) {
     print.Add(blend_->begins()[part]).Add(blend_->part(part).block_rows());
@@ -183,34 +276,25 @@ uint64_t DataOrder::Fingerprint(uint64_t snapshot_fingerprint) const {
   return print.value();
 }
 
-EpochOrder::EpochOrder(std::shared_ptr<const DataOrder> order, uint64_t epoch)
-    : order_(std::move(order)), epoch_(epoch) {
-  auto passes = std::make_shared<std::vector<FirstPass>>();
-  if (!order_->blend_.has_value()) {
-    passes->push_back({0, order_->PassOf(order_->sets_[0], epoch)});
-  } else {
-    first_place_ = epoch * order_->num_positions();
-    for (uint32_t set = 0; set < order_->sets(); ++set) {
-      const DataOrder::Set& of = order_->sets_[set];
-      const uint64_t pass = order_->blend_->RowsBefore(set, first_place_) / of.offsets->num_records();
-      passes->push_back({pass, order_->PassOf(of, pass)});
-    }
-  }
-  passes_ = std::move(passes);
+EpochOrder::EpochOrder(std::shared_ptr<const DataOrder> order, uint64_t epoch,
+                       std::shared_ptr<const DataOrder::FirstPasses> passes)
+    : order_(std::move(order)), epoch_(epoch), passes_(std::move(passes)) {
+  if (order_->blend_.has_value()) first_place_ = epoch * order_->num_positions();
 }
 
-EpochOrder::SetRow EpochOrder::SetRowAt(uint64_t position) const {
+EpochOrder::PartRow EpochOrder::PartRowAt(uint64_t position) const {
   PS_CHECK(position < num_positions());
   const Blend::Row row = order_->blend_->At(first_place_ + position);
-  const uint64_t records = order_->sets_[row.set].offsets->num_records();
+  const uint64_t records = order_->records_of_part(row.set);
   return {row.set, row.number / records, row.number % records};
 }
 
 uint64_t EpochOrder::RecordAt(uint64_t position) const {
   if (!order_->blend_.has_value()) return (*passes_)[0].plan.RecordAt(position);
-  const SetRow row = SetRowAt(position);
-  return order_->sets_[row.set].first_record +
-         WithPass(row.set, row.pass, [&](const EpochPlan& plan) { return plan.RecordAt(row.position); });
+  const PartRow row = PartRowAt(position);
+  const uint64_t number =
+      WithPass(row.part, row.pass, [&](const EpochPlan& plan) { return plan.RecordAt(row.position); });
+  return order_->RecordOf({row.part, number});
 }
 
 PlannedRow EpochOrder::RowAt(uint64_t position) const {
@@ -219,35 +303,33 @@ PlannedRow EpochOrder::RowAt(uint64_t position) const {
     const uint64_t record = plan.RecordAt(position);
     return {record, order_->options_.seed, epoch_, plan.RepeatAt(position), record};
   }
-  const SetRow row = SetRowAt(position);
-  const DataOrder::Set& set = order_->sets_[row.set];
+  const PartRow row = PartRowAt(position);
   const uint64_t number =
-      WithPass(row.set, row.pass, [&](const EpochPlan& plan) { return plan.RecordAt(row.position); });
-  return {set.first_record + number, set.options.seed, row.pass, 0, number};
+      WithPass(row.part, row.pass, [&](const EpochPlan& plan) { return plan.RecordAt(row.position); });
+  return {order_->RecordOf({row.part, number}), order_->parts_[row.part].options.seed, row.pass, 0, number};
 }
 
 uint64_t EpochOrder::PassAt(uint64_t position) const {
-  return order_->blend_.has_value() ? SetRowAt(position).pass : (*passes_)[0].plan.RepeatAt(position);
+  return order_->blend_.has_value() ? PartRowAt(position).pass : (*passes_)[0].plan.RepeatAt(position);
 }
 
 std::optional<uint64_t> EpochOrder::PositionOf(uint64_t record, uint64_t pass) const {
   if (!order_->blend_.has_value()) return (*passes_)[0].plan.PositionOf(record, static_cast<uint16_t>(pass));
-  const uint32_t set = order_->SetOfRecord(record);
-  const DataOrder::Set& of = order_->sets_[set];
-  const uint64_t at =
-      WithPass(set, pass, [&](const EpochPlan& plan) { return plan.PositionOf(record - of.first_record); });
-  const uint64_t position = order_->blend_->PlaceOf({set, pass * of.offsets->num_records() + at}) - first_place_;
+  const GroupMap::Place place = order_->PartPlaceOf(record);
+  const uint64_t at = WithPass(place.group, pass, [&](const EpochPlan& plan) { return plan.PositionOf(place.number); });
+  const uint64_t position =
+      order_->blend_->PlaceOf({place.group, pass * order_->records_of_part(place.group) + at}) - first_place_;
   if (position >= num_positions()) return std::nullopt;
   return position;
 }
 
 uint64_t EpochOrder::ShuffledUpTo(uint64_t position) const {
   if (!order_->blend_.has_value()) return (*passes_)[0].plan.ShuffledUpTo(position);
-  const SetRow row = SetRowAt(position);
+  const PartRow row = PartRowAt(position);
   const uint64_t end =
-      WithPass(row.set, row.pass, [&](const EpochPlan& plan) { return plan.ShuffledUpTo(row.position); });
-  const uint64_t records = order_->sets_[row.set].offsets->num_records();
-  const uint64_t last = order_->blend_->PlaceOf({row.set, row.pass * records + end - 1}) - first_place_;
+      WithPass(row.part, row.pass, [&](const EpochPlan& plan) { return plan.ShuffledUpTo(row.position); });
+  const uint64_t records = order_->records_of_part(row.part);
+  const uint64_t last = order_->blend_->PlaceOf({row.part, row.pass * records + end - 1}) - first_place_;
   return std::min(std::max(last, position) + 1, num_positions());
 }
 

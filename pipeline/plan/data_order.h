@@ -5,19 +5,27 @@
 //   2. A blend (blend.h) of all rows, through all epochs, decides which data set gives a row. A data set gives its
 //      passes one after another, so the end of an epoch interrupts no pass.
 // So the rows of a data set, and their random numbers, are those of a job of this data set alone.
+//
+// A balanced data set has the same plan, with its groups of records in the place of the data sets.
 #ifndef PENSTOCK_PIPELINE_PLAN_DATA_ORDER_H_
 #define PENSTOCK_PIPELINE_PLAN_DATA_ORDER_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "pipeline/plan/blend_schedule.h"
 #include "pipeline/plan/epoch_plan.h"
+#include "pipeline/plan/group_map.h"
+#include "pipeline/plan/record_groups.h"
 #include "pipeline/plan/shard_offsets.h"
 #include "pipeline/plan/steps.h"
 
@@ -56,6 +64,12 @@ struct SetLocation {
   bool operator==(const SetLocation&) const = default;
 };
 
+// The groups of a balanced data set, and their shares.
+struct Balance {
+  RecordGroups groups;
+  double power = 0;  // the share of a group is its number of records to this power
+};
+
 // The rows of a data set from the start of epoch 0 to a cursor.
 struct SetProgress {
   uint64_t rows = 0;
@@ -68,9 +82,9 @@ struct SetProgress {
 struct PlannedRow {
   uint64_t record = 0;  // number in the snapshot
   uint64_t seed = 0;
-  uint64_t epoch = 0;   // version 2: pass of the data set
+  uint64_t epoch = 0;   // version 2: pass of the data set, or of the group
   uint16_t repeat = 0;  // version 2: 0
-  uint64_t number = 0;  // number of the record in its data set
+  uint64_t number = 0;  // number of the record in its data set, or in its group
 };
 
 class EpochOrder;
@@ -85,6 +99,11 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   static absl::StatusOr<std::shared_ptr<const DataOrder>> Create(const std::vector<uint64_t>& counts,
                                                                  const PlanOptions& options,
                                                                  const std::optional<BlendOptions>& blend);
+  // Creates the order of a balanced data set without a name. An epoch has options.repeats rows for each record. Returns
+  // the errors of EpochPlan::Create(), Blend::Create() and GroupMap::Create().
+  static absl::StatusOr<std::shared_ptr<const DataOrder>> CreateBalanced(const std::vector<uint64_t>& counts,
+                                                                         const PlanOptions& options,
+                                                                         const Balance& balance);
 
   uint32_t version() const { return blend_.has_value() ? kBlendPlanVersion : kPlanVersion; }
   const PlanOptions& options() const { return options_; }
@@ -96,23 +115,32 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   // Returns InvalidArgument unless readers may have global batches of `rows` rows: if a block of the blend is a batch,
   // they are multiples of it.
   absl::Status CheckBatchRows(uint64_t rows) const;
-  // Returns the order of an epoch.
+  // Returns the order of an epoch. O(parts), except for the epochs of the last calls.
   EpochOrder Epoch(uint64_t epoch) const;
 
-  // Returns the number of data sets, at least 1, and the name of one, which is empty for version 1.
+  // Returns the number of data sets, at least 1, and the name of one, which is empty if they have no names.
   uint32_t sets() const { return static_cast<uint32_t>(sets_.size()); }
   const std::string& set_name(uint32_t set) const { return sets_[set].name; }
-  // Returns the rows of a data set in `rows_per()` rows, before the first change of weights. set < sets().
-  uint64_t share(uint32_t set) const { return blend_.has_value() ? blend_->part(0).count(set) : 1; }
-  uint64_t rows_per() const { return blend_.has_value() ? blend_->part(0).block_rows() : 1; }
+  bool has_names() const { return !sets_[0].name.empty(); }
   // Returns the number of the data set's first record, and of its records. set < sets().
   uint64_t first_record(uint32_t set) const { return sets_[set].first_record; }
-  uint64_t records(uint32_t set) const { return sets_[set].offsets->num_records(); }
-  // Returns how often an epoch reads a record of the data set, on average, before the first change of weights.
-  double PassesPerEpoch(uint32_t set) const;
+  uint64_t records(uint32_t set) const { return groups_ != nullptr ? num_records() : records_of_part(set); }
+  // Returns the groups of a balanced data set, or null.
+  const GroupMap* groups() const { return groups_.get(); }
+
+  // The parts of the order: its data sets, or the groups of a balanced one.
+  uint32_t parts() const { return static_cast<uint32_t>(parts_.size()); }
+  uint64_t records_of_part(uint32_t part) const { return parts_[part].offsets->num_records(); }
+  // Returns the rows of a part in `rows_per()` rows, before the first change of weights. part < parts().
+  uint64_t share(uint32_t part) const { return blend_.has_value() ? blend_->part(0).count(part) : 1; }
+  uint64_t rows_per() const { return blend_.has_value() ? blend_->part(0).block_rows() : 1; }
+  // Returns how often an epoch reads a record of the part, on average, before the first change of weights.
+  double PassesPerEpoch(uint32_t part) const;
+  // Returns the same for a record of a shard.
+  double PassesOfShard(uint64_t shard) const;
   // Returns the progress of each data set at a cursor. Any cursor is valid. O(sets), independent of the cursor.
   std::vector<SetProgress> ProgressAt(const Cursor& cursor) const;
-  // Returns the blend through all epochs, or null for version 1.
+  // Returns the blend of the parts through all epochs, or null for version 1.
   const BlendSchedule* blend() const { return blend_.has_value() ? &*blend_ : nullptr; }
   // Return the data set of a shard or a record. shard < offsets().num_shards(), record < num_records().
   uint32_t SetOf(uint64_t shard) const;
@@ -120,7 +148,7 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
 
   // Returns the location of a record. record < num_records(). O(log shards).
   SetLocation Locate(uint64_t record) const;
-  // Returns the row that the record is in pass `pass` of its data set: of version 1, in epoch `pass`.
+  // Returns the row that the record is in pass `pass` of its part: of version 1, in epoch `pass`.
   PlannedRow RowOf(uint64_t record, uint64_t pass) const;
   // Returns where the record of `row` is `passes` passes later: of version 1, `passes` epochs later.
   Cursor PlaceOf(const PlannedRow& row, uint64_t passes) const;
@@ -131,29 +159,57 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
  private:
   friend class EpochOrder;
 
+  // The pass of a part at an epoch's begin, and its order.
+  struct FirstPass {
+    uint64_t pass = 0;
+    EpochPlan plan;
+  };
+  using FirstPasses = std::vector<FirstPass>;  // by part
+
   struct Set {
     std::string name;
     uint64_t first_shard = 0;
     uint64_t first_record = 0;
-    std::shared_ptr<const ShardOffsets> offsets;  // offsets of its shards alone
+  };
+  // Records that are shuffled by themselves.
+  struct Part {
+    std::shared_ptr<const ShardOffsets> offsets;  // counts of its records in its shards
     PlanOptions options;
   };
 
   DataOrder() = default;
 
+  static absl::StatusOr<std::shared_ptr<DataOrder>> Begin(const std::vector<uint64_t>& counts,
+                                                          const PlanOptions& options);
   absl::Status MakeBlend(const std::vector<uint64_t>& counts, const BlendOptions& blend);
-  // Returns the order of a pass of a data set.
-  EpochPlan PassOf(const Set& set, uint64_t pass) const;
+  absl::Status MakeBalance(const Balance& balance);
+  FirstPasses FirstPassesOf(uint64_t epoch) const;
+  void AddPart(std::string_view name, std::shared_ptr<const ShardOffsets> offsets);
+  // Returns the seed of the blend's runs, or none if nothing is shuffled.
+  std::optional<uint64_t> BlendSeed() const;
+  // Returns the order of a pass of a part.
+  EpochPlan PassOf(uint32_t part, uint64_t pass) const;
+  // Returns the record of a part with this number in it, and the inverse.
+  uint64_t RecordOf(const GroupMap::Place& place) const {
+    return groups_ != nullptr ? groups_->RecordOf(place) : sets_[place.group].first_record + place.number;
+  }
+  GroupMap::Place PartPlaceOf(uint64_t record) const;
 
   PlanOptions options_;
   std::shared_ptr<const ShardOffsets> offsets_;
   std::vector<Set> sets_;
-  std::optional<BlendSchedule> blend_;  // nullopt: version 1
-  bool has_batches_ = false;            // a block of the blend is a batch
+  std::vector<Part> parts_;
+  std::shared_ptr<const GroupMap> groups_;  // null: the parts are the data sets
+  std::optional<BlendSchedule> blend_;      // nullopt: version 1
+  bool has_batches_ = false;                // a block of the blend is a batch
   uint64_t num_positions_ = 0;
+
+  // First passes of the last epochs. They only save time.
+  mutable Mutex mutex_;
+  mutable std::array<std::pair<uint64_t, std::shared_ptr<const FirstPasses>>, 2> recent_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The order of one epoch. Immutable, thread-safe, cheap to copy. Uses O(data sets) memory besides the DataOrder.
+// The order of one epoch. Immutable, thread-safe, cheap to copy. Uses O(parts) memory besides the DataOrder.
 class EpochOrder {
  public:
   uint64_t epoch() const { return epoch_; }
@@ -165,9 +221,9 @@ class EpochOrder {
   // Returns the location of the record at a position.
   SetLocation LocationAt(uint64_t position) const { return order_->Locate(RecordAt(position)); }
 
-  // Returns the pass of the data set that a position belongs to: of version 1, its repeat.
+  // Returns the pass of the part that a position belongs to: of version 1, its repeat.
   uint64_t PassAt(uint64_t position) const;
-  // Returns the position of a record in a pass of its data set, or nullopt if it is in another epoch. O(1).
+  // Returns the position of a record in a pass of its part, or nullopt if it is in another epoch. O(1).
   std::optional<uint64_t> PositionOf(uint64_t record, uint64_t pass) const;
   // Returns the end of the positions among which the plan shuffled the record at `position`: see EpochPlan.
   uint64_t ShuffledUpTo(uint64_t position) const;
@@ -175,33 +231,28 @@ class EpochOrder {
  private:
   friend class DataOrder;
 
-  // A row of the blend: a position in a pass of a data set.
-  struct SetRow {
-    uint32_t set = 0;
+  // A row of the blend: a position in a pass of a part.
+  struct PartRow {
+    uint32_t part = 0;
     uint64_t pass = 0;
     uint64_t position = 0;
   };
-  // The pass of a data set at the epoch's begin, and its order.
-  struct FirstPass {
-    uint64_t pass = 0;
-    EpochPlan plan;
-  };
+  EpochOrder(std::shared_ptr<const DataOrder> order, uint64_t epoch,
+             std::shared_ptr<const DataOrder::FirstPasses> passes);
 
-  EpochOrder(std::shared_ptr<const DataOrder> order, uint64_t epoch);
-
-  SetRow SetRowAt(uint64_t position) const;
+  PartRow PartRowAt(uint64_t position) const;
   // Calls fn(plan) with the order of the pass.
   template <typename Fn>
-  auto WithPass(uint32_t set, uint64_t pass, const Fn& fn) const {
-    const FirstPass& first = (*passes_)[set];
-    return pass == first.pass ? fn(first.plan) : fn(order_->PassOf(order_->sets_[set], pass));
+  auto WithPass(uint32_t part, uint64_t pass, const Fn& fn) const {
+    const DataOrder::FirstPass& first = (*passes_)[part];
+    return pass == first.pass ? fn(first.plan) : fn(order_->PassOf(part, pass));
   }
 
   std::shared_ptr<const DataOrder> order_;
   uint64_t epoch_;
   uint64_t first_place_ = 0;  // place of position 0 in the blend
-  // Of version 1, the one order; otherwise that of each data set.
-  std::shared_ptr<const std::vector<FirstPass>> passes_;
+  // Of version 1, the one order; otherwise that of each part.
+  std::shared_ptr<const DataOrder::FirstPasses> passes_;
 };
 
 }  // namespace penstock::plan

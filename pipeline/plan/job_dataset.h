@@ -25,6 +25,14 @@ inline bool SelectsRecords(const v1::JobSpec& job) {
                      [](const v1::Dataset& dataset) { return !dataset.select().empty(); });
 }
 
+// Returns the step that makes groups of a data set's records, or null.
+inline const v1::Balance* BalanceOf(const v1::Dataset& dataset) {
+  const auto& steps = dataset.select();
+  const auto found =
+      std::find_if(steps.begin(), steps.end(), [](const v1::Select& step) { return step.has_balance(); });
+  return found == steps.end() ? nullptr : &found->balance();
+}
+
 // Returns whether the data set replaces features or ops of its job.
 inline bool HasOwnColumns(const v1::Dataset& dataset) { return dataset.features_size() + dataset.ops_size() > 0; }
 

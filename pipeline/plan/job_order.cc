@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "pipeline/plan/job_dataset.h"
 
 namespace penstock::plan {
 
@@ -56,13 +58,24 @@ std::vector<WeightChange> ChangesOf(const v1::JobSpec& job) {
 
 absl::StatusOr<std::shared_ptr<const DataOrder>> DataOrderOf(const v1::JobSpec& job,
                                                              const std::vector<uint64_t>& counts,
-                                                             std::span<const uint32_t> set_shards) {
+                                                             std::span<const uint32_t> set_shards,
+                                                             RecordGroups groups) {
   const PlanOptions options = PlanOptionsOf(job.order());
   const size_t named = HasNamedSets(job) ? static_cast<size_t>(job.dataset_size()) : 0;
   if (set_shards.size() != named) {
     return absl::InvalidArgumentError(absl::StrCat("the snapshot of job ", job.name(), " has ", set_shards.size(),
                                                    " data sets with names, and the job has ", named,
                                                    "; a coordinator of 0.3.0 makes such a snapshot: upgrade it"));
+  }
+  const v1::Balance* const balance = BalanceOf(DatasetOf(job));
+  const bool has_records = std::any_of(counts.begin(), counts.end(), [](uint64_t count) { return count > 0; });
+  if ((balance != nullptr && has_records) != !groups.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the snapshot of job ", job.name(), balance != nullptr ? " has no" : " has",
+                     " groups of records; its coordinator is of another release: upgrade it"));
+  }
+  if (balance != nullptr && has_records) {
+    return DataOrder::CreateBalanced(counts, options, {std::move(groups), balance->power()});
   }
   if (named == 0) return DataOrder::Create(counts, options, std::nullopt);
   BlendOptions blend;

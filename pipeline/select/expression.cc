@@ -33,6 +33,11 @@ absl::StatusOr<Expression> Expression::ParseValue(std::string_view text,
   return ParseKind(text, columns, Kind::kValue);
 }
 
+absl::StatusOr<Expression> Expression::ParseAny(std::string_view text,
+                                                const std::map<std::string, ColumnType>& columns) {
+  return ParseKind(text, columns, Kind::kAny);
+}
+
 absl::StatusOr<Value> Expression::Evaluate(std::span<const Value> values) const {
   PS_CHECK(values.size() == operands_->size());
   return select::Evaluate(*root_, *text_, *operands_, values);

@@ -38,7 +38,7 @@ struct Operand {
 };
 
 // What an expression has to be: a condition is BOOL, a value is INT64, DOUBLE or STRING.
-enum class Kind : uint8_t { kCondition, kValue };
+enum class Kind : uint8_t { kCondition, kValue, kAny };
 
 struct Node;
 
@@ -54,6 +54,8 @@ class Expression {
   static absl::StatusOr<Expression> Parse(std::string_view text, const std::map<std::string, ColumnType>& columns);
   // As Parse(), for an expression that is an INT64, a DOUBLE or a STRING.
   static absl::StatusOr<Expression> ParseValue(std::string_view text, const std::map<std::string, ColumnType>& columns);
+  // As Parse(), for an expression of any type.
+  static absl::StatusOr<Expression> ParseAny(std::string_view text, const std::map<std::string, ColumnType>& columns);
 
   const std::string& text() const { return *text_; }
   // Returns the operands, each once, in the order of the text.

@@ -74,7 +74,7 @@ class Checker {
 
   absl::Status CheckAll(Kind kind, Node* root) {
     PS_RETURN_IF_ERROR(Check(root));
-    if ((kind == Kind::kCondition) == (root->type == Type::kBool)) return absl::OkStatus();
+    if (kind == Kind::kAny || (kind == Kind::kCondition) == (root->type == Type::kBool)) return absl::OkStatus();
     if (kind == Kind::kValue) return ErrorAt(text_, root->begin, "the expression is a condition, not a value");
     return ErrorAt(text_, root->begin,
                    absl::StrCat("the expression is ", Name(root->type),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <stop_token>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "base/status_place.h"
 #include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_slices.h"
+#include "pipeline/plan/record_groups.h"
 #include "pipeline/selection/record_filter.h"
 #include "pipeline/sources/record_buffer.h"
 #include "pipeline/sources/shard_records.h"
@@ -39,6 +41,44 @@ uint64_t IdOf(const v1::Selection& selection) {
   return Hash64(text);
 }
 
+// Collects the groups of a shard's records.
+class GroupNames {
+ public:
+  explicit GroupNames(bool wanted) : wanted_(wanted) {}
+
+  bool wanted() const { return wanted_; }
+
+  absl::Status Add(const absl::StatusOr<std::string>& name, const std::string& path) {
+    PS_RETURN_IF_ERROR(name.status());
+    const auto [found, is_new] = numbers_.try_emplace(*name, static_cast<uint32_t>(numbers_.size()));
+    if (is_new && numbers_.size() > plan::RecordGroups::kMaxGroups) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": its records have more than ", plan::RecordGroups::kMaxGroups,
+                       " values to balance by; balance by a value that many records have, such as their class"));
+    }
+    of_records_.push_back(found->second);
+    return absl::OkStatus();
+  }
+
+  // Numbers the groups by their names.
+  sources::IndexGroups Take() {
+    sources::IndexGroups groups;
+    std::vector<uint32_t> sorted(numbers_.size());
+    for (const auto& [name, number] : numbers_) {
+      sorted[number] = static_cast<uint32_t>(groups.names.size());
+      groups.names.push_back(name);
+    }
+    groups.of_records = std::move(of_records_);
+    for (uint32_t& group : groups.of_records) group = sorted[group];
+    return groups;
+  }
+
+ private:
+  const bool wanted_;
+  std::map<std::string, uint32_t> numbers_;  // by name; in the order of their first records
+  std::vector<uint32_t> of_records_;
+};
+
 class Filters final : public sources::RecordSelection {
  public:
   Filters(uint64_t id, bool keep_out_bad, RecordFilter filter)
@@ -54,6 +94,7 @@ class Filters final : public sources::RecordSelection {
     }
     const auto features = filter_.FeaturesToRead(reader.index().kind().container);
     sources::SelectedRecords selected;
+    GroupNames groups(filter_.makes_groups());
     RecordFilter::Scratch scratch;
     sources::RecordBuffer buffer;
     PS_RETURN_IF_ERROR(sources::ForEachRecord(
@@ -67,9 +108,11 @@ class Filters final : public sources::RecordSelection {
           if (!read.ok() && !absl::IsDataLoss(read.status())) return read.status();
           const absl::StatusOr<bool> matches = read.ok() ? filter_.Matches(*read, &scratch) : read.status();
           if (!matches.ok()) return Bad(reader, k, read.ok(), matches.status(), &selected);
-          if (*matches) selected.numbers.push_back(static_cast<uint32_t>(k));
-          return absl::OkStatus();
+          if (!*matches) return absl::OkStatus();
+          selected.numbers.push_back(static_cast<uint32_t>(k));
+          return groups.wanted() ? groups.Add(filter_.GroupOf(scratch), reader.path()) : absl::OkStatus();
         }));
+    selected.groups = groups.Take();
     return selected;
   }
 

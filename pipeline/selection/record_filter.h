@@ -37,7 +37,7 @@ class RecordFilter {
   // Memory that a thread keeps from record to record.
   struct Scratch {
     records::ParsedExample parsed;
-    std::vector<select::Value> values;
+    std::vector<select::Value> values;  // the operands of the last step that was evaluated
   };
 
   // Returns the number of steps, from the first on, that keep the record before one that drops it. Evaluates no step
@@ -45,6 +45,12 @@ class RecordFilter {
   // Step::Keeps(). Afterwards scratch->parsed has the values of names(). It is empty if a step drops the record and a
   // feature of another step is bad.
   absl::StatusOr<size_t> CountMatches(std::string_view record, Scratch* scratch) const;
+  // Returns whether the last step makes groups of the records.
+  bool makes_groups() const { return !steps_.empty() && steps_.back().step.makes_groups(); }
+  // Returns the name of the group of the record for which Matches() has just returned true. Requires makes_groups().
+  absl::StatusOr<std::string> GroupOf(const Scratch& scratch) const {
+    return steps_.back().step.GroupOf(scratch.values);
+  }
   // Returns whether all steps keep the record.
   absl::StatusOr<bool> Matches(std::string_view record, Scratch* scratch) const;
 

@@ -71,6 +71,14 @@ absl::StatusOr<Step> Step::Parse(const v1::Select& step, const std::string& plac
                                                       absl::StrCat(place, ".split.of")));
       return parsed;
     }
+    case v1::Select::kBalance: {
+      PS_ASSIGN_OR_RETURN(select::Expression value,
+                          InField(select::Expression::ParseAny(step.balance().by(), types.Columns()),
+                                  absl::StrCat(place, ".balance.by")));
+      Step parsed(std::move(value));
+      parsed.makes_groups_ = true;
+      return parsed;
+    }
     case v1::Select::kSample:
       return Step(Part{.to = BoundOf(step.sample().fraction()), .seed = step.sample().seed(), .of_sample = true});
     default:
@@ -84,19 +92,44 @@ std::span<const select::Operand> Step::operands() const {
   return expression_->operands();
 }
 
+absl::StatusOr<select::Value> Step::ValueOf(std::span<const select::Value> values, absl::string_view purpose) const {
+  PS_ASSIGN_OR_RETURN(const select::Value value, expression_->Evaluate(values));
+  if (value.state == select::Value::State::kPresent) return value;
+  return WithFault(Fault::kMissingFeature,
+                   absl::InvalidArgumentError(absl::StrCat("`", expression_->text(), "` has no value to ", purpose)));
+}
+
 absl::StatusOr<bool> Step::Keeps(std::string_view record, records::RecordFormat format,
                                  std::span<const select::Value> values) const {
+  if (makes_groups_) {
+    PS_RETURN_IF_ERROR(GroupOf(values).status());
+    return true;
+  }
   if (!part_) return expression_->Matches(values);
   if (!expression_) {
     PS_ASSIGN_OR_RETURN(const uint64_t hash, HashContent(record, format, part_->seed));
     return part_->Has(part_->of_sample ? HashOf(LittleEndian(hash), 0) : hash);
   }
-  PS_ASSIGN_OR_RETURN(const select::Value value, expression_->Evaluate(values));
-  if (value.state != select::Value::State::kPresent) {
-    return WithFault(Fault::kMissingFeature,
-                     absl::InvalidArgumentError(absl::StrCat("`", expression_->text(), "` has no value to split by")));
-  }
+  PS_ASSIGN_OR_RETURN(const select::Value value, ValueOf(values, "split by"));
   return part_->Has(select::HashWithSeed(value, part_->seed));
+}
+
+absl::StatusOr<std::string> Step::GroupOf(std::span<const select::Value> values) const {
+  PS_ASSIGN_OR_RETURN(const select::Value value, ValueOf(values, "balance by"));
+  switch (value.type) {
+    case select::Type::kInt64:
+      return absl::StrCat(value.integer);
+    case select::Type::kDouble:
+      return NumberText(value.real);
+    case select::Type::kBool:
+      return value.boolean ? "true" : "false";
+    case select::Type::kString:
+      break;
+  }
+  if (value.text.size() <= kMaxGroupName) return std::string(value.text);
+  return WithFault(Fault::kOverLimit,
+                   absl::InvalidArgumentError(absl::StrCat("`", expression_->text(), "` has ", value.text.size(),
+                                                           " bytes; the name of a group has at most ", kMaxGroupName)));
 }
 
 std::string StepText(const v1::Select& step) {
@@ -109,6 +142,7 @@ std::string StepText(const v1::Select& step) {
   }
   if (step.has_sample())
     return absl::StrCat("sample of ", NumberText(step.sample().fraction()), seed(step.sample().seed()));
+  if (step.has_balance()) return absl::StrCat("balance by ", step.balance().by());
   if (step.has_take()) return absl::StrCat("take ", step.take());
   if (step.has_skip()) return absl::StrCat("skip ", step.skip());
   if (step.has_range()) {

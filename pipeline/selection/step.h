@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "penstock/v1/job.pb.h"
 #include "pipeline/select/expression.h"
 #include "pipeline/selection/feature_types.h"
@@ -31,12 +32,18 @@ class Step {
   std::span<const select::Operand> operands() const;
   // Returns whether the step needs all bytes of a record.
   bool reads_content() const { return !expression_; }
+  // Returns whether the step keeps all records, and makes groups of them.
+  bool makes_groups() const { return makes_groups_; }
 
   // Returns whether the step keeps the record. `values` are those of operands(). `record` may be a part of the record
-  // unless reads_content(). Returns InvalidArgument if the record is bad: it has no value to split by, or the errors of
-  // Expression::Evaluate() and HashContent().
+  // unless reads_content(). Returns InvalidArgument if the record is bad: it has no value to split or to balance by, or
+  // the errors of Expression::Evaluate() and HashContent().
   absl::StatusOr<bool> Keeps(std::string_view record, records::RecordFormat format,
                              std::span<const select::Value> values) const;
+  // Returns the name of a record's group: the text of its value. `values` are as for Keeps(). Requires makes_groups().
+  // Returns InvalidArgument if the record has no value, or one of more than kMaxGroupName bytes.
+  absl::StatusOr<std::string> GroupOf(std::span<const select::Value> values) const;
+  static constexpr size_t kMaxGroupName = 256;
 
  private:
   // The hashes in a part of [0, 2^64).
@@ -50,8 +57,12 @@ class Step {
 
   explicit Step(Part part) : part_(part) {}
 
+  // Returns the value of the expression. Returns InvalidArgument if the record has none; `purpose` is for the message.
+  absl::StatusOr<select::Value> ValueOf(std::span<const select::Value> values, absl::string_view purpose) const;
+
   std::optional<select::Expression> expression_;  // a condition, or the value that a part hashes; none: the content
-  std::optional<Part> part_;                      // none: expression_ is a condition
+  std::optional<Part> part_;                      // none: expression_ is a condition, or makes groups
+  bool makes_groups_ = false;
 };
 
 // Returns the hash of a record's content: HashWithSeed() of its bytes. For a tar sample it is that of the hashes of
@@ -59,7 +70,8 @@ class Step {
 // matter. Returns InvalidArgument for a malformed sample.
 absl::StatusOr<uint64_t> HashContent(std::string_view record, records::RecordFormat format, uint64_t seed);
 
-// Returns the step as messages and listings show it: a filter's text, or "split of patient_id from 0 to 0.9".
+// Returns the step as messages and listings show it: a filter's text, or "split of patient_id from 0 to 0.9". Of
+// `balance` the text has only the expression, because nothing else concerns indexes.
 std::string StepText(const v1::Select& step);
 
 }  // namespace penstock::selection

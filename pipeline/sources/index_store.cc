@@ -86,7 +86,7 @@ std::shared_ptr<const ShardIndex> SameRecords(const std::shared_ptr<const ShardI
                                               const ShardIndex& earlier) {
   if (!earlier.is_selected()) return earlier.content_hash == whole->content_hash ? whole : nullptr;
   if (earlier.whole_hash() != whole->content_hash || earlier.shard_records() != whole->record_count()) return nullptr;
-  return std::make_shared<const ShardIndex>(whole->Selected(earlier.numbers(), earlier.left_out()));
+  return std::make_shared<const ShardIndex>(whole->Selected(earlier.numbers(), earlier.left_out(), earlier.Groups()));
 }
 
 // Returns the index of the selected records of `whole`, which is the index of all.
@@ -99,7 +99,8 @@ absl::StatusOr<LoadedIndex> SelectFrom(storage::Storage* storage, const std::str
   PS_ASSIGN_OR_RETURN(std::unique_ptr<storage::StoredFile> file, storage->OpenAndWait(path));
   PS_ASSIGN_OR_RETURN(const auto reader, ShardReader::Open(std::move(file), whole.index));
   PS_ASSIGN_OR_RETURN(const SelectedRecords selected, options.selection->Select(*reader, options.stop));
-  LoadedIndex made{.index = std::make_shared<const ShardIndex>(whole.index->Selected(selected.numbers, selected.bad)),
+  LoadedIndex made{.index = std::make_shared<const ShardIndex>(
+                       whole.index->Selected(selected.numbers, selected.bad, selected.groups)),
                    .built = true};
   if (selected.bad > 0) {
     made.left_out = absl::StrCat(path, ": ", selected.bad, selected.bad == 1 ? " record is" : " records are",

@@ -28,6 +28,8 @@
 //     4: in version 4, u64 content hash of the index of all records, the records of the shard, those of them that are
 //        bad and left out, and the number of each record in the shard, as difference to the last number + 1
 //     5: the head, if there is one; only for a container with one
+//     6: in version 4, if the records have groups: the number of groups, the bytes of each name, the name, and for each
+//        record the number of its group
 //   restart points, for each: stream offset and file offset as differences to the last, u8 bits | stream_start << 7,
 //     window bytes, window,
 //   u64 XXH64 of all before.  Fixed-width numbers are little-endian.
@@ -45,6 +47,7 @@ constexpr uint64_t kGapSection = 1;
 constexpr uint64_t kMemberSection = 3;
 constexpr uint64_t kNumberSection = 4;
 constexpr uint64_t kHeadSection = 5;
+constexpr uint64_t kGroupSection = 6;
 // ETags and generations are short.
 constexpr uint64_t kMaxTagBytes = 1024;
 constexpr uint8_t kStreamStart = 0x80;
@@ -75,6 +78,17 @@ void AppendSection(uint64_t number, std::string_view content, std::string* out) 
   AppendVarint(number, out);
   AppendVarint(content.size(), out);
   out->append(content);
+}
+
+std::string GroupSection(const IndexGroups& groups) {
+  std::string out;
+  AppendVarint(groups.names.size(), &out);
+  for (const std::string& name : groups.names) {
+    AppendVarint(name.size(), &out);
+    out += name;
+  }
+  for (const uint32_t group : groups.of_records) AppendVarint(group, &out);
+  return out;
 }
 
 absl::Status ParseRestartPoints(WireReader* in, uint64_t stream_size, uint64_t file_size,
@@ -117,13 +131,16 @@ absl::Status ParseRestartPoints(WireReader* in, uint64_t stream_size, uint64_t f
 
 uint64_t ShardIndex::RecordOffset(uint64_t k) const {
   PS_CHECK(k <= lengths_.size());
-  if (k == lengths_.size()) return stream_size_;
-  const uint64_t block = k / kBlockRecords;
+  return k == lengths_.size() ? stream_size_ : OffsetAt(PlaceOf(k));
+}
+
+uint64_t ShardIndex::OffsetAt(uint64_t place) const {
+  const uint64_t block = place / kBlockRecords;
   uint64_t offset = offsets_[block];
-  for (uint64_t i = block * kBlockRecords; i < k; ++i) offset += StoredBytes(i);
+  for (uint64_t i = block * kBlockRecords; i < place; ++i) offset += uint64_t{lengths_[i]} + frame_bytes_;
   if (gaps_.empty()) return offset;
-  for (uint64_t gap = block < next_gaps_.size() ? next_gaps_[block] : 0; gap < gaps_.size() && gaps_[gap].record <= k;
-       ++gap) {
+  for (uint64_t gap = block < next_gaps_.size() ? next_gaps_[block] : 0;
+       gap < gaps_.size() && gaps_[gap].record <= place; ++gap) {
     offset += gaps_[gap].bytes;
   }
   return offset;
@@ -155,8 +172,29 @@ void ShardIndex::AppendLength(uint32_t length) {
   longest_ = std::max(longest_, length);
 }
 
-ShardIndex ShardIndex::Selected(std::span<const uint32_t> numbers, uint64_t left_out) const {
-  if (numbers.size() == record_count()) return *this;
+// Numbers the records in the order of their groups.
+void ShardIndex::SetGroups(const IndexGroups& groups) {
+  group_names_ = groups.names;
+  group_records_.assign(groups.names.size(), 0);
+  for (const uint32_t group : groups.of_records) ++group_records_[group];
+  std::vector<uint32_t> next(groups.names.size(), 0);
+  for (size_t group = 1; group < next.size(); ++group) next[group] = next[group - 1] + group_records_[group - 1];
+  places_.resize(groups.of_records.size());
+  for (uint32_t place = 0; place < places_.size(); ++place) places_[next[groups.of_records[place]]++] = place;
+}
+
+IndexGroups ShardIndex::Groups() const {
+  IndexGroups groups{group_names_, std::vector<uint32_t>(places_.size())};
+  size_t k = 0;
+  for (uint32_t group = 0; group < group_records_.size(); ++group) {
+    for (const size_t end = k + group_records_[group]; k < end; ++k) groups.of_records[places_[k]] = group;
+  }
+  return groups;
+}
+
+ShardIndex ShardIndex::Selected(std::span<const uint32_t> numbers, uint64_t left_out, const IndexGroups& groups) const {
+  PS_CHECK(is_in_file_order());
+  if (numbers.size() == record_count() && groups.names.empty()) return *this;
   ShardIndex made(kind_);
   made.selected_ = true;
   made.shard_records_ = shard_records();
@@ -179,6 +217,11 @@ ShardIndex ShardIndex::Selected(std::span<const uint32_t> numbers, uint64_t left
     if (point.stream_offset < made.stream_size_) made.restart_points.push_back(point);
   }
   made.content_hash = HashWords({content_hash, Hash64(hashed)});
+  if (!groups.names.empty()) {
+    PS_CHECK(groups.of_records.size() == numbers.size());
+    made.SetGroups(groups);
+    made.content_hash = HashWords({made.content_hash, Hash64(GroupSection(groups))});
+  }
   made.Compact();
   return made;
 }
@@ -190,6 +233,7 @@ void ShardIndex::Compact() {
   members_.Compact();
   gaps_.shrink_to_fit();
   numbers_.shrink_to_fit();
+  places_.shrink_to_fit();
   restart_points.shrink_to_fit();
 }
 
@@ -197,7 +241,9 @@ size_t ShardIndex::MemoryBytes() const {
   size_t bytes = lengths_.capacity() * sizeof(lengths_[0]) + offsets_.capacity() * sizeof(offsets_[0]) +
                  next_gaps_.capacity() * sizeof(next_gaps_[0]) + members_.MemoryBytes() + head_.capacity() +
                  gaps_.capacity() * sizeof(Gap) + numbers_.capacity() * sizeof(numbers_[0]) +
+                 places_.capacity() * sizeof(places_[0]) + group_records_.capacity() * sizeof(group_records_[0]) +
                  restart_points.capacity() * sizeof(RestartPoint);
+  for (const std::string& name : group_names_) bytes += sizeof(name) + name.capacity();
   for (const RestartPoint& point : restart_points) bytes += point.window.capacity();
   return bytes;
 }
@@ -223,7 +269,9 @@ std::string ShardIndex::Serialize() const {
   for (const uint32_t length : lengths_) AppendVarint(length, &out);
   if (sections) {
     const bool has_members = !HasChecksums(kind_.container);
-    AppendVarint(1 + (has_members ? 1 : 0) + (selected_ ? 1 : 0) + (head_.empty() ? 0 : 1), &out);
+    AppendVarint(
+        1 + (has_members ? 1 : 0) + (selected_ ? 1 : 0) + (head_.empty() ? 0 : 1) + (group_names_.empty() ? 0 : 1),
+        &out);
     std::string gaps;
     uint64_t record = 0;
     for (const Gap& gap : gaps_) {
@@ -246,6 +294,7 @@ std::string ShardIndex::Serialize() const {
       }
       AppendSection(kNumberSection, numbers, &out);
     }
+    if (!group_names_.empty()) AppendSection(kGroupSection, GroupSection(Groups()), &out);
   }
   AppendVarint(restart_points.size(), &out);
   uint64_t stream_offset = 0, file_offset = 0;
@@ -281,6 +330,32 @@ absl::Status ShardIndex::ParseNumbers(std::string_view section, size_t records) 
   return in.done() && shard_records_ <= UINT32_MAX ? absl::OkStatus() : Damaged("its numbers");
 }
 
+absl::Status ShardIndex::ParseGroups(std::string_view section, size_t records) {
+  WireReader in(section);
+  IndexGroups groups;
+  uint64_t names = 0;
+  if (!in.ReadVarint(&names) || names == 0 || names > records || names > in.left() || !group_names_.empty()) {
+    return Damaged("its groups");
+  }
+  for (uint64_t i = 0; i < names; ++i) {
+    std::string_view name;
+    if (!in.ReadLengthPrefixed(&name) || (i > 0 && name <= groups.names.back())) return Damaged("the name of a group");
+    groups.names.emplace_back(name);
+  }
+  std::vector<bool> has_record(names, false);
+  for (size_t i = 0; i < records; ++i) {
+    uint64_t group = 0;
+    if (!in.ReadVarint(&group) || group >= names) return Damaged("a group");
+    groups.of_records.push_back(static_cast<uint32_t>(group));
+    has_record[group] = true;
+  }
+  if (!in.done() || std::find(has_record.begin(), has_record.end(), false) != has_record.end()) {
+    return Damaged("its groups");
+  }
+  SetGroups(groups);
+  return absl::OkStatus();
+}
+
 absl::Status ShardIndex::ParseSections(WireReader* in, std::span<const uint32_t> lengths, std::vector<Gap>* gaps) {
   uint64_t sections = 0;
   bool has_members = HasChecksums(kind_.container), has_numbers = !selected_;
@@ -305,6 +380,10 @@ absl::Status ShardIndex::ParseSections(WireReader* in, std::span<const uint32_t>
     if (number == kNumberSection && selected_ && !has_numbers) {
       PS_RETURN_IF_ERROR(ParseNumbers(content, lengths.size()));
       has_numbers = true;
+    }
+    if (number == kGroupSection) {
+      if (!selected_) return Damaged("its groups");
+      PS_RETURN_IF_ERROR(ParseGroups(content, lengths.size()));
     }
     if (number != kGapSection) continue;
     WireReader gap_reader(content);

@@ -21,6 +21,14 @@
 
 namespace penstock::sources {
 
+// The groups of an index's records, such as their classes.
+struct IndexGroups {
+  std::vector<std::string> names;    // ascending by their bytes, each with a record
+  std::vector<uint32_t> of_records;  // by record, in the order of the file: the number of its name
+
+  bool operator==(const IndexGroups&) const = default;
+};
+
 // A position where inflating a compressed shard can start (as in zlib's examples/zran.c).
 struct RestartPoint {
   uint64_t stream_offset = 0;  // in the decompressed stream
@@ -43,6 +51,9 @@ struct RestartPoint {
 //
 // An index may have only some records of its shard (Selected). Its records are then numbered without the others, and
 // the others belong to its gaps.
+//
+// The records of a selected index may have groups. They are then numbered in the order of their groups, and in a group
+// in the order of the file.
 class ShardIndex {
  public:
   explicit ShardIndex(const ShardKind& kind = {}) : kind_(kind), frame_bytes_(FrameBytesOf(kind.container)) {}
@@ -65,31 +76,41 @@ class ShardIndex {
   bool is_selected() const { return selected_; }
   // Returns the number of records of the shard, selected or not.
   uint64_t shard_records() const { return selected_ ? shard_records_ : lengths_.size(); }
-  // Returns the numbers of the selected records; empty unless is_selected().
+  // Returns the numbers of the selected records, ascending; empty unless is_selected().
   std::span<const uint32_t> numbers() const { return numbers_; }
+  // Returns whether record k + 1 is after record k in the shard. If not, RangeBytes() needs a `count` of at most 1.
+  bool is_in_file_order() const { return places_.empty(); }
+  // Return the names of the groups, ascending, and the number of records of each; empty if there are no groups.
+  std::span<const std::string> group_names() const { return group_names_; }
+  std::span<const uint32_t> group_records() const { return group_records_; }
+  IndexGroups Groups() const;
   // Returns the content hash of the index of all records; 0 unless is_selected().
   uint64_t whole_hash() const { return whole_hash_; }
   // Returns the number of bad records that the selection left out.
   uint64_t left_out() const { return left_out_; }
   // Returns the number of record k among all records of the shard: k, unless is_selected(). k < record_count(), here
   // and below.
-  uint64_t NumberInShard(uint64_t k) const { return selected_ ? numbers_[k] : k; }
+  uint64_t NumberInShard(uint64_t k) const { return selected_ ? numbers_[PlaceOf(k)] : k; }
   // Returns the size of record k's data, without its frame.
-  uint32_t RecordLength(uint64_t k) const { return lengths_[k]; }
+  uint32_t RecordLength(uint64_t k) const { return lengths_[PlaceOf(k)]; }
   // Returns the bytes that every record's data begin with, but that the shard stores once: the row of names of a CSV
   // file, with "\n". Empty in other containers. No length of a record counts it.
   const std::string& head() const { return head_; }
-  // Returns the members of all records, with their checksums. Empty for a container with checksums of its own.
+  // Returns the members of all records, with their checksums: those of record k have the number PlaceOf(k). Empty for a
+  // container with checksums of its own.
   const MemberTable& members() const { return members_; }
+  // Returns the number of record k in members(), whose records are in the order of the file.
+  uint64_t PlaceOf(uint64_t k) const { return places_.empty() ? k : places_[k]; }
   // Returns the number of stored bytes of record k: the size of a read of the record.
-  uint64_t StoredBytes(uint64_t k) const { return uint64_t{lengths_[k]} + frame_bytes_; }
+  uint64_t StoredBytes(uint64_t k) const { return uint64_t{RecordLength(k)} + frame_bytes_; }
   // Returns the offset of record k's stored bytes in the stream. k == record_count() gives stream_size(). Takes
   // constant time.
   uint64_t RecordOffset(uint64_t k) const;
   // Prefetches the entries of record k, for RecordOffset and RecordLength, into the processor's cache.
   void WillLookAt(uint64_t k) const {
-    PrefetchLine(&lengths_[k]);
-    PrefetchLine(&offsets_[k / kBlockRecords]);
+    const uint64_t place = PlaceOf(k);
+    PrefetchLine(&lengths_[place]);
+    PrefetchLine(&offsets_[place / kBlockRecords]);
   }
   // Returns the number of bytes of the stream from the first stored byte of records [first, first + count) to their
   // last.
@@ -111,9 +132,9 @@ class ShardIndex {
   void AppendGap(uint64_t bytes);
   void AppendRecord(uint32_t length, std::span<const RecordMember> members = {});
   // Returns the index of the records with these numbers, which ascend and are below record_count() <= 2^32. `left_out`
-  // of the others are bad. Its content hash covers this index's hash and the numbers. Returns a copy of this index if
-  // they are all its records.
-  ShardIndex Selected(std::span<const uint32_t> numbers, uint64_t left_out = 0) const;
+  // of the others are bad. Its content hash covers this index's hash, the numbers and the groups. Returns a copy of
+  // this index if they are all its records and have no groups. This index must be in the order of its file.
+  ShardIndex Selected(std::span<const uint32_t> numbers, uint64_t left_out = 0, const IndexGroups& groups = {}) const;
   // Frees spare capacity. Call it after the last AppendRecord.
   void Compact();
   // Returns the number of heap bytes of the index.
@@ -144,6 +165,9 @@ class ShardIndex {
   // Parses the sections of an index whose records have these lengths. Sets members_, head_ and numbers_.
   absl::Status ParseSections(WireReader* in, std::span<const uint32_t> lengths, std::vector<Gap>* gaps);
   absl::Status ParseNumbers(std::string_view section, size_t records);
+  absl::Status ParseGroups(std::string_view section, size_t records);
+  void SetGroups(const IndexGroups& groups);
+  uint64_t OffsetAt(uint64_t place) const;
   void AppendLength(uint32_t length);
 
   ShardKind kind_;
@@ -160,6 +184,10 @@ class ShardIndex {
   uint64_t left_out_ = 0;          // selected_: the number of bad records
   uint64_t whole_hash_ = 0;        // selected_: the content hash of the index of all records
   std::vector<uint32_t> numbers_;  // selected_: the number of each record in the shard, ascending
+  // Empty unless the records have groups. The members above are in the order of the file.
+  std::vector<uint32_t> places_;  // by record
+  std::vector<std::string> group_names_;
+  std::vector<uint32_t> group_records_;
   uint64_t stream_size_ = 0;
   uint64_t data_bytes_ = 0;
 };

@@ -46,7 +46,8 @@ std::shared_ptr<const ShardIndex> SlicedIndex(const SnapshotShard& shard, std::s
   return std::make_shared<const ShardIndex>(index->Selected(numbers, index->left_out()));
 }
 
-absl::StatusOr<Snapshot> Snapshot::Create(std::vector<SnapshotShard> shards, std::vector<uint32_t> set_shards) {
+absl::StatusOr<Snapshot> Snapshot::Create(std::vector<SnapshotShard> shards, std::vector<uint32_t> set_shards,
+                                          std::vector<std::string> group_names) {
   if (shards.size() > kMaxShards) {
     return absl::InvalidArgumentError(
         absl::StrCat("a snapshot of ", shards.size(), " shards; at most ", kMaxShards, " are possible"));
@@ -99,8 +100,16 @@ absl::StatusOr<Snapshot> Snapshot::Create(std::vector<SnapshotShard> shards, std
   for (const SnapshotShard& shard : shards) snapshot.containers_[shard.set] = shard.container;
   snapshot.shards_ = std::move(shards);
   snapshot.set_shards_ = std::move(set_shards);
+  snapshot.group_names_ = std::move(group_names);
   snapshot.FillPlaces();
   return snapshot;
+}
+
+plan::RecordGroups Snapshot::Groups() const {
+  plan::RecordGroups groups{group_names_, {}};
+  if (groups.empty()) return groups;
+  for (const SnapshotShard& shard : shards_) groups.shards.push_back(shard.groups);
+  return groups;
 }
 
 void Snapshot::FillPlaces() {

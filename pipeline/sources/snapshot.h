@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "pipeline/plan/record_groups.h"
 #include "pipeline/sources/shard_index.h"
 #include "pipeline/sources/shard_kind.h"
 
@@ -34,6 +35,7 @@ struct SnapshotShard {
   uint64_t data_bytes = 0;    // data of all records, without frames; an estimate for a slice
   ContainerKind container = ContainerKind::kTfRecord;
   std::optional<RecordSlice> slice = {};  // the records of the index that the snapshot has; none: all
+  plan::ShardGroups groups = {};          // groups of the records, in a balanced data set
   uint32_t set = 0;                       // number of the data set; Snapshot::Create() sets it
 
   // Returns the number of records of the index.
@@ -61,11 +63,15 @@ class Snapshot {
   // InvalidArgument unless the shards of a set are strictly ascending by the bytes of (root, relative_path), the shards
   // of a set have one container, slices are inside their indexes of up to 2^32 records, and there are fewer than 2^31
   // shards and 2^62 records.
-  static absl::StatusOr<Snapshot> Create(std::vector<SnapshotShard> shards, std::vector<uint32_t> set_shards = {});
+  // `group_names` are the groups of a balanced data set, ascending; GroupMap checks those of the shards.
+  static absl::StatusOr<Snapshot> Create(std::vector<SnapshotShard> shards, std::vector<uint32_t> set_shards = {},
+                                         std::vector<std::string> group_names = {});
 
   const std::vector<SnapshotShard>& shards() const { return shards_; }
   // Returns the number of shards of each data set with a name.
   const std::vector<uint32_t>& set_shards() const { return set_shards_; }
+  // Returns the groups of a balanced data set's records, or none.
+  plan::RecordGroups Groups() const;
   // Returns the containers of the data sets' shards, one for each data set, and at least one. A set without shards
   // has kTfRecord.
   const std::vector<ContainerKind>& containers() const { return containers_; }
@@ -91,6 +97,7 @@ class Snapshot {
 
   std::vector<SnapshotShard> shards_;
   std::vector<uint32_t> set_shards_;
+  std::vector<std::string> group_names_;
   std::vector<ContainerKind> containers_ = {ContainerKind::kTfRecord};
   std::vector<uint64_t> starts_ = {0};
   // Records are divided into runs of 2^shift_ records, at most twice as many as shards. places_[r] is the shard of run

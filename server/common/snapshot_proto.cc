@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/plan/snapshot_groups.h"
+
 namespace penstock::server {
 
 sources::SnapshotShard SnapshotShardOf(const v1::Shard& shard) {
@@ -17,6 +19,7 @@ sources::SnapshotShard SnapshotShardOf(const v1::Shard& shard) {
   if (shard.slice_stride() > 0) {
     out.slice = {.of = shard.indexed_records(), .first = shard.slice_first(), .stride = shard.slice_stride()};
   }
+  out.groups = plan::GroupsOfShard(shard);
   return out;
 }
 
@@ -24,7 +27,8 @@ absl::StatusOr<sources::Snapshot> SnapshotOf(const v1::Snapshot& snapshot) {
   std::vector<sources::SnapshotShard> shards;
   shards.reserve(static_cast<size_t>(snapshot.shards_size()));
   for (const v1::Shard& shard : snapshot.shards()) shards.push_back(SnapshotShardOf(shard));
-  return sources::Snapshot::Create(std::move(shards), {snapshot.set_shards().begin(), snapshot.set_shards().end()});
+  return sources::Snapshot::Create(std::move(shards), {snapshot.set_shards().begin(), snapshot.set_shards().end()},
+                                   {snapshot.groups().begin(), snapshot.groups().end()});
 }
 
 }  // namespace penstock::server

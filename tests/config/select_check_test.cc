@@ -32,6 +32,30 @@ TEST(SelectCheck, TakesEachStep) {
                        "select { range { from: 1 to: 9 } } select { range { } } select { every { n: 2 offset: 1 } }"
                        "select { take: 1 }"),
             "");
+  EXPECT_EQ(MistakesOf("select { filter: 'a > 1' } select { sample { fraction: 1 } } select { balance { by: 'a' } }"),
+            "");
+  EXPECT_EQ(MistakeOf("balance { by: 'len(a) > 0' power: 0.5 }"), "");
+}
+
+TEST(SelectCheck, ABalanceIsTheLastStepOfTheOnlyDataSet) {
+  EXPECT_THAT(MistakesOf("select { balance { by: 'a' } } select { filter: 'a > 1' }"),
+              HasSubstr("select[1]: it must stand before select[0], a balance: the last step"));
+  EXPECT_THAT(MistakesOf("select { balance { by: 'a' } } select { balance { by: 'b' } }"),
+              HasSubstr("select[1]: it must stand before select[0]"));
+  EXPECT_THAT(MistakesOf("select { take: 5 } select { balance { by: 'a' } }"),
+              HasSubstr("select[1].balance: it does not work with steps that count records: use `filter` or `sample`"));
+  EXPECT_THAT(
+      MistakesOf("name: 'web' select { balance { by: 'a' } }"),
+      HasSubstr("select[0].balance: it works in a job of one data set without a name; this one is named 'web'"));
+  EXPECT_THAT(MistakeOf("balance { }"), HasSubstr("select[0].balance.by: an empty expression; give one"));
+  EXPECT_THAT(MistakeOf("balance { by: 'a +' }"), HasSubstr("select[0].balance.by: "));
+  for (const char* power : {"-0.1", "1.1", "nan", "inf"}) {
+    EXPECT_THAT(MistakeOf(absl::StrCat("balance { by: 'a' power: ", power, " }")),
+                HasSubstr("it must be from 0 (equal shares) to 1 (those of the data)"))
+        << power;
+  }
+  EXPECT_THAT(MistakesOf("format: RAW select { balance { by: 'a' } }"),
+              HasSubstr("records of format RAW have no features to select by"));
 }
 
 TEST(SelectCheck, NamesTheFieldAndTheWayOut) {

@@ -97,7 +97,8 @@ void WriteBlob(const sources::ShardIndex& index, const std::string& out) {
   PS_CHECK(WriteFileAtomically(out, std::string_view(blob).substr(0, blob.size() - 8)).ok());
 }
 
-// Writes the index of the shard at `path` to `out`, and that of one of its records to `out`-selected.
+// Writes the index of the shard at `path` to `out`, and that of one of its records to `out`-selected, and
+// that of three of them in groups to `out`-groups.
 void WriteIndex(const std::string& path, sources::Compression compression, const std::string& out,
                 std::optional<sources::ContainerKind> container = std::nullopt) {
   const auto file = OpenFile(path);
@@ -108,6 +109,8 @@ void WriteIndex(const std::string& path, sources::Compression compression, const
   index->mtime_ns = 0;  // makes the same seed each time
   WriteBlob(*index, out);
   if (index->record_count() > 1) WriteBlob(index->Selected(std::vector<uint32_t>{1}), out + "-selected");
+  if (index->record_count() <= 2) return;
+  WriteBlob(index->Selected(std::vector<uint32_t>{0, 1, 2}, 0, {{"a", "b"}, {1, 0, 1}}), out + "-groups");
 }
 
 void WriteShards(const std::string& folder) {

@@ -77,6 +77,15 @@ class ObjectServingTest : public testing::Test {
   std::string expected_;
 };
 
+// Each record is then read by itself.
+TEST_F(ObjectServingTest, GroupsOfABalanceAreReadFromObjects) {
+  for (v1::JobSpec* job : {&dataset_.job, &remote_.job}) {
+    v1::Balance* const balance = job->mutable_dataset(0)->add_select()->mutable_balance();
+    balance->set_by("hash(col('image/encoded')) % 7");
+  }
+  EXPECT_EQ(support::PlainDigest(remote_, remote_.job, 2, files_), support::PlainDigest(dataset_, dataset_.job, 2));
+}
+
 TEST_F(ObjectServingTest, LocalAndServedRowsEqualThoseOfLocalFiles) {
   EXPECT_EQ(support::PlainDigest(remote_, remote_.job, 2, files_), expected_);
   support::ClusterOptions options;

@@ -66,6 +66,17 @@ def test_the_blend_of_the_page_is_read(place):
     assert both.count("demo-") == 12
 
 
+def test_the_classes_of_the_page_on_balance_are_read(place):
+    page = Page("balance.md")
+    (place.folder / "even.textproto").write_text(*page.of("textproto"))
+    (program,) = page.of("python")
+    counts = [int(count) for count in re.findall(r"\d: (\d+)", place.run(program))]
+    assert (len(counts), sum(counts)) == (10, 100)
+    assert max(counts) - min(counts) <= 3
+    (select,) = page.of("sh")
+    assert "10 groups" in place.run_shell(select)
+
+
 def test_the_page_on_text_formats_runs(place):
     page = Page("text-formats.md")
     prepare, select, prepare_text, prepare_table = page.of("sh")

@@ -105,8 +105,8 @@ class Preview final : public Command {
     std::printf("wrote %s: %s, %s of each%s\n", out_.c_str(), Count(sheet.size(), "record").c_str(),
                 Count(static_cast<uint64_t>(options.draws), "draw").c_str(),
                 mixed ? ", mixed with the rows of its group in that epoch, as trainers get them" : "");
-    std::printf("  %s\n%s", EpochLine(job->spec(), EpochFactsOf(job->spec(), plan.num_positions())).c_str(),
-                ColumnLines(job->spec(), job->schema()).c_str());
+    std::printf("  %s\n%s%s", EpochLine(job->spec(), EpochFactsOf(job->spec(), plan.num_positions())).c_str(),
+                ShareLines(job->order()).c_str(), ColumnLines(job->spec(), job->schema()).c_str());
     return absl::OkStatus();
   }
 

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/cgroup.h"
@@ -27,6 +29,7 @@ namespace {
 
 constexpr uint64_t kMostExamples = 1000;
 constexpr uint64_t kShownBad = 20;
+constexpr size_t kShownGroups = 8;
 
 bool IsJobFile(const std::string& argument) { return argument == "-" || absl::EndsWith(argument, ".textproto"); }
 
@@ -274,6 +277,7 @@ class Select final : public Command {
     std::printf("%s of %s in %s match (%.1f %%)\n", Count(total.matches).c_str(),
                 Count(total.records, "record").c_str(), Count(shards.good.size(), "file").c_str(), 100 * total.share());
     PrintSteps(job, shards, filter, scanned, total);
+    if (filter.makes_groups()) PrintGroups(scanned);
     uint64_t shown = 0;
     for (size_t i = 0; i < scanned.size(); ++i) {
       for (const ExampleRecord& example : scanned[i].examples) {
@@ -335,6 +339,30 @@ class Select final : public Command {
     }
   }
 
+  static std::map<std::string, uint64_t> GroupsOf(const std::vector<ScannedShard>& scanned) {
+    std::map<std::string, uint64_t> groups;
+    for (const ScannedShard& shard : scanned) {
+      for (const auto& [name, records] : shard.groups) groups[name] += records;
+    }
+    return groups;
+  }
+
+  // Prints the smallest groups and the largest one.
+  static void PrintGroups(const std::vector<ScannedShard>& scanned) {
+    std::vector<std::pair<uint64_t, std::string>> sorted;
+    for (const auto& [name, records] : GroupsOf(scanned)) sorted.emplace_back(records, absl::Utf8SafeCEscape(name));
+    std::sort(sorted.begin(), sorted.end());
+    std::printf("    %s\n", Count(sorted.size(), "group").c_str());
+    for (size_t i = 0; i < sorted.size(); ++i) {
+      const bool is_last = i + 1 == sorted.size();
+      if (i == kShownGroups && !is_last)
+        std::printf("      and %s more, up to\n", Count(sorted.size() - i - 1).c_str());
+      if (i < kShownGroups || is_last) {
+        std::printf("      '%s': %s\n", sorted[i].second.c_str(), Count(sorted[i].first, "record").c_str());
+      }
+    }
+  }
+
   void PrintJson(const Shards& shards, const selection::RecordFilter& filter, const std::vector<ScannedShard>& scanned,
                  const Total& total, const std::vector<absl::Status>& failed) const {
     const auto object_of = [&filter](const std::string& path, const ExampleRecord& example) {
@@ -376,6 +404,11 @@ class Select final : public Command {
         .Raw("first_bad_records", Json::Array(bad))
         .Raw("unreadable_files", Json::QuotedArray(errors));
     if (explain_) json.Raw("dropped_by_step", Json::Array(dropped));
+    if (filter.makes_groups()) {
+      Json groups;
+      for (const auto& [name, records] : GroupsOf(scanned)) groups.Field(name, records);
+      json.Raw("groups", groups.Object());
+    }
     std::printf("%s\n", json.Object().c_str());
   }
 

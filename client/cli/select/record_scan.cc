@@ -66,6 +66,10 @@ class Scan {
       return;
     }
     const uint64_t match = result->all_matches++;
+    if (filter_.makes_groups()) {
+      const absl::StatusOr<std::string> group = filter_.GroupOf(*scratch);
+      if (group.ok()) ++result->groups[*group];  // an error was one of the step
+    }
     const bool is_example = match >= shard.first_example && (match - shard.first_example) % shard.example_stride == 0;
     if (!is_example || result->examples.size() >= options_.examples) return;
     AddExample(k, *scratch, &result->examples);

@@ -129,6 +129,21 @@ class Autocontrast(Message):
         probability: Optional[float] = ...,
     ) -> None: ...
 
+class Balance(Message):
+    """Keeps all records, and gives each group of them its share of the rows of an epoch. The records with one value of `by` are a group. Each group makes passes of its own, one after another. An epoch has as many rows as there are records.
+
+        by: an expression, such as `label`
+        power: a share is the group's number of records to this power: 0 gives equal shares, 1 those of the data
+    """
+    by: str
+    power: float
+    def __init__(
+        self,
+        *,
+        by: Optional[str] = ...,
+        power: Optional[float] = ...,
+    ) -> None: ...
+
 class Batch(Message):
     """Fields:
 
@@ -1240,6 +1255,7 @@ class Select(Message):
     skip: Optional[int]
     range: Optional[Range]
     every: Optional[Every]
+    balance: Optional[Balance]
     def __init__(
         self,
         *,
@@ -1250,6 +1266,7 @@ class Select(Message):
         skip: Optional[int] = ...,
         range: Optional[Union[Range, Mapping[str, Any]]] = ...,
         every: Optional[Union[Every, Mapping[str, Any]]] = ...,
+        balance: Optional[Union[Balance, Mapping[str, Any]]] = ...,
     ) -> None: ...
 
 class SetWeight(Message):

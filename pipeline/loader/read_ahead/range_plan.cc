@@ -5,6 +5,7 @@ namespace penstock::loader {
 RecordRange PlanRange(const sources::ShardIndex& index, uint64_t record,
                       absl::FunctionRef<bool(uint64_t record)> wanted, const RangeLimits& limits) {
   RecordRange range{record, 1, 1, index.StoredBytes(record)};
+  if (!index.is_in_file_order()) return range;
   uint64_t useful = range.bytes, looked = 0;
   // Records beyond the range that were examined: the bytes and the number of the wanted ones, and the unwanted bytes
   // since the last of them.

@@ -27,7 +27,8 @@ struct RecordRange {
 };
 
 // Returns the range around `record`, which counts as wanted. The range begins and ends with a wanted record and
-// observes the limits. A record that is longer than most_bytes is a range by itself.
+// observes the limits. A record that is longer than most_bytes is a range by itself, and so is each record of an index
+// that is not in the order of its file.
 RecordRange PlanRange(const sources::ShardIndex& index, uint64_t record,
                       absl::FunctionRef<bool(uint64_t record)> wanted, const RangeLimits& limits);
 

@@ -174,7 +174,7 @@ class LineWalker final : public RecordWalker {
 // Checks a line of an index, and returns it without its end. "\r" at the end of a file ends only a row.
 absl::StatusOr<std::string_view> CheckedLine(const ShardIndex& index, uint64_t k, const char* stored) {
   const std::string_view all(stored, index.StoredBytes(k));
-  if (Crc32cExtend(0, all) != index.members().crc(index.members().First(k))) {
+  if (Crc32cExtend(0, all) != index.members().crc(index.members().First(index.PlaceOf(k)))) {
     return DamagedRead("its CRC is not that of the index", all);
   }
   std::string_view data = all;

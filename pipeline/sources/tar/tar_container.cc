@@ -243,10 +243,11 @@ std::unique_ptr<RecordWalker> TarContainer::Walk(RecordWalker::Input input) cons
 std::vector<ByteRange> TarContainer::RangesOf(const ShardIndex& index, uint64_t k,
                                               const RequestedFeatures& features) const {
   const MemberTable& table = index.members();
-  const SampleMembers members(table, k, features);
+  const uint64_t place = index.PlaceOf(k);
+  const SampleMembers members(table, place, features);
   std::vector<ByteRange> ranges;
   uint64_t offset = index.RecordOffset(k);
-  for (uint64_t member = table.First(k); member < table.First(k + 1); ++member) {
+  for (uint64_t member = table.First(place); member < table.First(place + 1); ++member) {
     const uint64_t bytes = table.bytes(member);
     if (members.Has(member)) {
       const bool is_adjacent = !ranges.empty() && ranges.back().offset + ranges.back().length == offset;
@@ -261,11 +262,12 @@ std::vector<ByteRange> TarContainer::RangesOf(const ShardIndex& index, uint64_t 
 absl::StatusOr<std::string_view> TarContainer::DataOf(const ShardIndex& index, uint64_t k,
                                                       const RequestedFeatures* features, const char* stored) const {
   const MemberTable& table = index.members();
+  const uint64_t place = index.PlaceOf(k);
   std::optional<SampleMembers> members;
-  if (features != nullptr) members.emplace(table, k, *features);
+  if (features != nullptr) members.emplace(table, place, *features);
   uint64_t offset = index.RecordOffset(k), read = 0;
   std::optional<std::string> damage;
-  for (uint64_t member = table.First(k); member < table.First(k + 1); ++member) {
+  for (uint64_t member = table.First(place); member < table.First(place + 1); ++member) {
     const uint32_t bytes = table.bytes(member);
     if (!members.has_value() || members->Has(member)) {
       const std::string_view data(stored + read, bytes);

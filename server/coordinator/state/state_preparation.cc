@@ -13,6 +13,7 @@
 #include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/plan/job_slices.h"
+#include "pipeline/plan/record_groups.h"
 #include "pipeline/plan/set_selections.h"
 #include "pipeline/plan/steps.h"
 #include "server/common/snapshot_proto.h"
@@ -83,6 +84,35 @@ absl::Status CheckKeepsSome(const v1::JobSpec& job, int set, std::span<const v1:
   return absl::FailedPreconditionError(absl::StrCat("dataset[", set, "].select: keeps none of the ", whole,
                                                     " records in the ", shards.size(), " files of job ", job.name(),
                                                     "; `penstock select` shows what each step keeps"));
+}
+
+// Numbers the groups of the shards, which have reported their names, and returns all names.
+absl::StatusOr<std::vector<std::string>> NumberGroups(std::vector<v1::Shard>* shards) {
+  std::set<std::string> sorted;
+  for (const v1::Shard& shard : *shards) {
+    if (shard.groups().names_size() != shard.groups().records_size() || (shard.records() > 0) != shard.has_groups()) {
+      return absl::InternalError(absl::StrCat("a worker reports wrong groups of ", FileName(shard), ": upgrade it"));
+    }
+    sorted.insert(shard.groups().names().begin(), shard.groups().names().end());
+  }
+  std::vector<std::string> names(sorted.begin(), sorted.end());
+  for (v1::Shard& shard : *shards) {
+    if (!shard.has_groups()) continue;
+    v1::ShardGroups& groups = *shard.mutable_groups();
+    for (const std::string& name : groups.names()) groups.add_groups(plan::NumberOf(name, names));
+    groups.clear_names();
+  }
+  return names;
+}
+
+// Returns InvalidArgument if the messages with the shards are too large.
+absl::Status CheckBytes(const std::vector<v1::Shard>& shards, uint64_t most) {
+  uint64_t bytes = 0;
+  for (const v1::Shard& shard : shards) bytes += shard.ByteSizeLong();
+  if (bytes <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the groups of ", shards.size(), " files take ", bytes, " bytes; at most ", most,
+                   " are possible: make fewer, larger shards, or sort the records by group"));
 }
 
 std::string Shortened(const std::string& text) {
@@ -283,6 +313,11 @@ absl::Status CoordinatorState::StartProbe(JobEntry* entry, Consequences* out) {
       return CheckKeepsSome(job.spec(), set, shards);
     }));
   }
+  if (plan::BalanceOf(plan::DatasetOf(job.spec())) != nullptr) {
+    PS_ASSIGN_OR_RETURN(const std::vector<std::string> names, NumberGroups(&entry->shards));
+    job.mutable_snapshot()->mutable_groups()->Assign(names.begin(), names.end());
+    PS_RETURN_IF_ERROR(CheckBytes(entry->shards, options_.max_snapshot_bytes));
+  }
   entry->frozen = ShardList(entry->shards);
   entry->ForgetFoundShards();
   PS_RETURN_IF_ERROR(FillDerived(entry));
@@ -320,17 +355,19 @@ absl::Status CoordinatorState::FillDerived(JobEntry* entry) const {
     return true;
   });
   const auto& set_shards = job.snapshot().set_shards();
+  const auto& groups = job.snapshot().groups();
   PS_ASSIGN_OR_RETURN(const sources::Snapshot snapshot,
-                      sources::Snapshot::Create(std::move(shards), {set_shards.begin(), set_shards.end()}));
-  PS_ASSIGN_OR_RETURN(const auto order, plan::DataOrderOf(job.spec(), records, snapshot.set_shards()));
+                      sources::Snapshot::Create(std::move(shards), {set_shards.begin(), set_shards.end()},
+                                                {groups.begin(), groups.end()}));
+  PS_ASSIGN_OR_RETURN(const auto order,
+                      plan::DataOrderOf(job.spec(), records, snapshot.set_shards(), snapshot.Groups()));
   entry->epoch_rows = order->num_positions();
   entry->blend = order->sets() > 1 ? order : nullptr;
   job.mutable_snapshot()->set_fingerprint(snapshot.Fingerprint());
   job.set_order_fingerprint(order->Fingerprint(snapshot.Fingerprint()));
   // A record that is read twice as often counts twice.
-  for (size_t shard = 0; shard < bytes.size() && order->sets() > 1; ++shard) {
-    const double passes = order->PassesPerEpoch(order->SetOf(shard));
-    bytes[shard] = static_cast<uint64_t>(passes * static_cast<double>(bytes[shard]));
+  for (size_t shard = 0; shard < bytes.size() && order->parts() > 1; ++shard) {
+    bytes[shard] = static_cast<uint64_t>(order->PassesOfShard(shard) * static_cast<double>(bytes[shard]));
   }
   const bool by_ranks = job.spec().assignment().policy() == v1::BY_RANK;
   if (by_ranks && snapshot.total_records() > 0) {

@@ -22,9 +22,10 @@ void CheckMembers(const penstock::sources::ShardIndex& index, uint64_t k) {
   static const auto* const features =
       new RequestedFeatures({{{"cls"}}, {{"png"}, {"jpg"}}, {{"json", false}, {"txt"}}});
   const MemberTable& table = index.members();
-  PS_CHECK(table.First(k) < table.First(k + 1));
+  const uint64_t place = index.PlaceOf(k);
+  PS_CHECK(table.First(place) < table.First(place + 1));
   uint64_t bytes = 0;
-  for (uint64_t member = table.First(k); member < table.First(k + 1); ++member) bytes += table.bytes(member);
+  for (uint64_t member = table.First(place); member < table.First(place + 1); ++member) bytes += table.bytes(member);
   PS_CHECK(bytes == index.StoredBytes(k));
   uint64_t at = index.RecordOffset(k);
   const uint64_t end = at + bytes;
@@ -33,6 +34,19 @@ void CheckMembers(const penstock::sources::ShardIndex& index, uint64_t k) {
     PS_CHECK(range.offset >= at && range.length <= end - range.offset);
     at = range.offset + range.length;
   }
+}
+
+// Each record belongs to one group, and those of a group are in the order of the file.
+void CheckGroups(const penstock::sources::ShardIndex& index) {
+  uint64_t k = 0;
+  PS_CHECK(index.is_selected() && index.group_names().size() == index.group_records().size());
+  for (const uint32_t records : index.group_records()) {
+    PS_CHECK(records > 0);
+    for (uint64_t first = k; k < first + records; ++k) {
+      PS_CHECK(k == first || index.NumberInShard(k - 1) < index.NumberInShard(k));
+    }
+  }
+  PS_CHECK(k == index.record_count());
 }
 
 }  // namespace
@@ -55,11 +69,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         index->kind().container != penstock::sources::ContainerKind::kTfRecord || index->is_selected();
     const bool may_have_gap = has_gaps && k + 1 < records;
     PS_CHECK(index->NumberInShard(k) < index->shard_records());
-    PS_CHECK(k == 0 || index->NumberInShard(k - 1) < index->NumberInShard(k));
-    PS_CHECK(may_have_gap ? end <= index->RecordOffset(k + 1) : end == index->RecordOffset(k + 1));
+    if (index->is_in_file_order()) {
+      PS_CHECK(k == 0 || index->NumberInShard(k - 1) < index->NumberInShard(k));
+      PS_CHECK(may_have_gap ? end <= index->RecordOffset(k + 1) : end == index->RecordOffset(k + 1));
+    }
+    PS_CHECK(end <= index->stream_size());
     PS_CHECK(index->RangeBytes(k, 1) == index->StoredBytes(k));
     if (has_members) CheckMembers(*index, k);
   }
+  if (!index->is_in_file_order()) CheckGroups(*index);
   PS_CHECK(index->members().records() == (has_members ? records : 0));
   PS_CHECK(index->RecordOffset(records) == index->stream_size());
   const auto again = penstock::sources::ShardIndex::Parse(index->Serialize());

@@ -20,7 +20,8 @@
 namespace penstock::plan {
 namespace {
 
-constexpr char kPath[] = "tests/golden/plan.txt", kBlendPath[] = "tests/golden/plan-2.txt";
+constexpr char kPath[] = "tests/golden/plan.txt", kBlendPath[] = "tests/golden/plan-2.txt",
+               kBalancePath[] = "tests/golden/plan-2-balanced.txt";
 
 struct Case {
   std::vector<uint64_t> counts;
@@ -149,6 +150,37 @@ std::string RenderBlends() {
   return text;
 }
 
+// Balanced data sets, by group instead of data set.
+std::string RenderBalances() {
+  std::string text = absl::StrCat(
+      "# Written by plan_golden_test; see there. For each plan: epoch, position -> group, shard:record, pass.\n"
+      "plan version ",
+      kBlendPlanVersion, "\n");
+  const std::vector<uint64_t> counts = {40, 0, 25, 12};
+  const RecordGroups groups = {{"common", "late", "one", "single"},
+                               {{{0, 2}, {39, 1}}, {}, {{0, 3}, {24, 1}}, {{0, 1}, {5, 7}}}};
+  for (const double power : {0.0, 0.5}) {
+    for (const Shuffle shuffle : {Shuffle::kNone, Shuffle::kChunked, Shuffle::kFull}) {
+      const auto order = *DataOrder::CreateBalanced(
+          counts, {.seed = 17, .shuffle = shuffle, .chunk_records = 8, .window_chunks = 16}, {groups, power});
+      absl::StrAppend(&text, "\npower ", power, " shuffle ", static_cast<int>(shuffle), " shares");
+      for (uint32_t group = 0; group < order->parts(); ++group) absl::StrAppend(&text, " ", order->share(group));
+      absl::StrAppend(&text, " of ", order->rows_per(),
+                      "\norder fingerprint with snapshot 1: ", absl::Hex(order->Fingerprint(1), absl::kZeroPad16),
+                      "\n");
+      for (const uint64_t epoch : {uint64_t{0}, uint64_t{1}, uint64_t{12'345}}) {
+        for (const uint64_t position : {0, 1, 2, 3, 20, 40, 63, 64, 76}) {
+          const PlannedRow row = order->Epoch(epoch).RowAt(position);
+          const SetLocation at = order->Locate(row.record);
+          absl::StrAppend(&text, epoch, ", ", position, " -> ", order->groups()->PlaceOf(row.record).group, ", ",
+                          at.shard, ":", at.record, ", ", row.epoch, ", seed ", absl::Hex(row.seed), "\n");
+        }
+      }
+    }
+  }
+  return text;
+}
+
 void ExpectGolden(const char* path, const std::string& text) {
   if (std::getenv("PENSTOCK_WRITE_GOLDEN") != nullptr) {
     ASSERT_TRUE(WriteFileAtomically(path, text).ok());
@@ -161,6 +193,8 @@ void ExpectGolden(const char* path, const std::string& text) {
 TEST(PlanGolden, TheSameInputsGiveTheSamePlanInEveryRelease) { ExpectGolden(kPath, Render()); }
 
 TEST(PlanGolden, TheSameBlendGivesTheSamePlanInEveryRelease) { ExpectGolden(kBlendPath, RenderBlends()); }
+
+TEST(PlanGolden, TheSameGroupsGiveTheSamePlanInEveryRelease) { ExpectGolden(kBalancePath, RenderBalances()); }
 
 }  // namespace
 }  // namespace penstock::plan

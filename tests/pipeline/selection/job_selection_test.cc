@@ -99,6 +99,62 @@ TEST_F(JobSelection, ReadsTarSamplesAndTheirJson) {
   EXPECT_THAT(*numbers, ElementsAre(1, 5, 7));
 }
 
+TEST_F(JobSelection, ABalanceMakesGroupsOfTheValues) {
+  const std::string path = Shard("a", Entries(12));
+  Filter("n != 5");
+  v1::Balance* const balance = job_.mutable_dataset(0)->add_select()->mutable_balance();
+  const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
+      {"lang", {"de", "en"}},
+      {"n // 4", {"0", "1", "2"}},
+      {"n > 3", {"false", "true"}},
+      {"-n // 8", {"-1", "-2", "0"}},
+      {"score", {"0", "0.25", "0.5", "0.75", "1", "1.5", "1.75", "2", "2.25", "2.5", "2.75"}},
+  };
+  for (const auto& [by, names] : cases) {
+    balance->set_by(by);
+    const auto options = WithSelection(sources::IndexOptionsOf(job_), *Make({path}));
+    ASSERT_TRUE(options.ok()) << options.status();
+    const auto built = sources::BuildIndexOf(storage::LocalFiles(), path, *options);
+    ASSERT_TRUE(built.ok()) << built.status();
+    EXPECT_EQ(std::vector<std::string>(built->index->group_names().begin(), built->index->group_names().end()), names);
+    EXPECT_EQ(built->index->record_count(), 11u);
+  }
+  balance->set_by("lang");
+  const auto numbers = Select(path);
+  ASSERT_TRUE(numbers.ok()) << numbers.status();
+  EXPECT_THAT(*numbers, ElementsAre(0, 3, 6, 9, 1, 2, 4, 7, 8, 10, 11));
+  const uint64_t id = IdOf(*Make({path}));
+  balance->set_power(1);
+  EXPECT_EQ(IdOf(*Make({path})), id) << "the shares are no part of an index";
+  balance->set_by("n");
+  EXPECT_NE(IdOf(*Make({path})), id);
+  balance->set_by("langg");
+  EXPECT_THAT(std::string(Make({path}).status().message()),
+              HasSubstr("dataset[0].select[1].balance.by: there is no feature 'langg' (did you mean 'lang'?)"));
+}
+
+TEST_F(JobSelection, ARecordWithoutAGroupIsBad) {
+  records::ExampleBuilder without, long_name;
+  without.Int64("n", 1);
+  long_name.Int64("n", 2).Bytes("lang", std::string(257, 'x'));
+  v1::Balance* const balance = job_.mutable_dataset(0)->add_select()->mutable_balance();
+  balance->set_by("lang");
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {without.Serialize(), "`lang` has no value to balance by"},
+      {long_name.Serialize(), "`lang` has 257 bytes; the name of a group has at most 256"}};
+  for (const auto& [record, error] : cases) {
+    const std::string path = Shard("bad", {Entry(0), record, Entry(1)});
+    job_.mutable_errors()->set_policy(v1::FAIL);
+    EXPECT_THAT(std::string(Select(path).status().message()), AllOf(HasSubstr("bad, record 1: "), HasSubstr(error)));
+    job_.mutable_errors()->set_policy(v1::MASK);
+    std::string left_out;
+    const auto numbers = Select(path, &left_out);
+    ASSERT_TRUE(numbers.ok()) << numbers.status();
+    EXPECT_THAT(*numbers, ElementsAre(0, 2));
+    EXPECT_THAT(left_out, HasSubstr(error));
+  }
+}
+
 TEST_F(JobSelection, OfAJobWithoutStepsHasNone) {
   const auto none = Make({Shard("a", Entries(1))});
   ASSERT_TRUE(none.ok());

@@ -156,12 +156,60 @@ TEST_P(SelectedIndex, NamesADamagedRecordByItsNumberInTheFile) {
   EXPECT_THAT(read.message(), HasSubstr(absl::StrCat("record 7 at offset ", whole_.RecordOffset(7))));
 }
 
-// A blob with a changed byte and a right checksum either does not parse, or has numbers in order.
-TEST_P(SelectedIndex, SurvivesForgedBlobs) {
-  std::mt19937 random(2);
-  const std::string blob = whole_.Selected(RandomNumbers(&random)).Serialize();
-  // The windows of compressed checkpoints are long and have no structure: some of their bytes are enough.
-  const size_t dense = 2000, stride = GetParam() == Kind::kGzip ? 97 : 1;
+// Returns the groups of these records: group n has those whose number, divided by 7, leaves n.
+IndexGroups GroupsOfNumbers(const std::vector<uint32_t>& numbers) {
+  IndexGroups groups{{"", "b", "cc", "d", "e\xff", "f", "g"}, {}};
+  for (const uint32_t number : numbers) groups.of_records.push_back(number % 7);
+  return groups;
+}
+
+TEST_P(SelectedIndex, WithGroupsNumbersTheRecordsInTheirOrder) {
+  std::mt19937 random(5);
+  const auto all = Reader(path_, whole_);
+  std::vector<uint32_t> every(kRecords);
+  for (uint32_t i = 0; i < kRecords; ++i) every[i] = i;
+  for (int trial = 0; trial < 10; ++trial) {
+    std::vector<uint32_t> numbers = trial == 0 ? every : RandomNumbers(&random);
+    const ShardIndex index = whole_.Selected(numbers, 0, GroupsOfNumbers(numbers));
+    EXPECT_TRUE(index.is_selected() && !index.is_in_file_order());
+    const auto parsed = ShardIndex::Parse(index.Serialize());
+    ASSERT_TRUE(parsed.ok()) << parsed.status();
+    ASSERT_EQ(*parsed, index);
+    EXPECT_EQ(parsed->Groups(), GroupsOfNumbers(numbers));
+    EXPECT_EQ(whole_.Selected(index.numbers(), 0, index.Groups()), index);
+    std::stable_sort(numbers.begin(), numbers.end(), [](uint32_t a, uint32_t b) { return a % 7 < b % 7; });
+    const auto reader = Reader(path_, *parsed);
+    std::string expected, got;
+    std::vector<uint32_t> counts(7, 0);
+    for (uint64_t k = 0; k < numbers.size(); ++k) {
+      ASSERT_EQ(index.NumberInShard(k), numbers[k]);
+      ASSERT_EQ(index.RecordOffset(k), whole_.RecordOffset(numbers[k]));
+      ASSERT_EQ(index.StoredBytes(k), whole_.StoredBytes(numbers[k]));
+      ASSERT_TRUE(all->ReadRecord(numbers[k], &expected).ok());
+      const absl::Status read = reader->ReadRecord(k, &got);
+      ASSERT_TRUE(read.ok()) << read;
+      ASSERT_EQ(got, expected);
+      ++counts[numbers[k] % 7];
+    }
+    EXPECT_TRUE(std::equal(counts.begin(), counts.end(), index.group_records().begin()));
+    EXPECT_EQ(index.RecordOffset(numbers.size()), index.stream_size());
+  }
+}
+
+TEST_P(SelectedIndex, HasAHashThatCoversTheGroups) {
+  const std::vector<uint32_t> numbers = {0, 2, 4};
+  std::vector<uint64_t> hashes = {whole_.Selected(numbers).content_hash};
+  hashes.push_back(whole_.Selected(numbers, 0, {{"a"}, {0, 0, 0}}).content_hash);
+  hashes.push_back(whole_.Selected(numbers, 0, {{"b"}, {0, 0, 0}}).content_hash);
+  hashes.push_back(whole_.Selected(numbers, 0, {{"a", "b"}, {0, 0, 1}}).content_hash);
+  hashes.push_back(whole_.Selected(numbers, 0, {{"a", "b"}, {0, 1, 0}}).content_hash);
+  std::sort(hashes.begin(), hashes.end());
+  EXPECT_EQ(std::adjacent_find(hashes.begin(), hashes.end()), hashes.end());
+}
+
+// A blob with a changed byte and a right checksum either does not parse, or has each of its records once.
+void ExpectForgedBlobsAreHarmless(const std::string& blob, size_t stride) {
+  const size_t dense = 2000;
   for (size_t at = 8; at + 8 < blob.size(); at += at < dense || at + dense > blob.size() ? 1 : stride) {
     for (const uint8_t flip : {1, 0x40, 0x80, 0xff}) {
       std::string forged = blob.substr(0, blob.size() - 8);
@@ -172,14 +220,26 @@ TEST_P(SelectedIndex, SurvivesForgedBlobs) {
       const auto parsed = ShardIndex::Parse(forged);
       if (!parsed.ok()) continue;
       ASSERT_TRUE(parsed->is_selected());
+      std::vector<uint64_t> numbers;
+      for (uint64_t k = 0; k < parsed->record_count(); ++k) numbers.push_back(parsed->NumberInShard(k));
+      if (!parsed->is_in_file_order()) std::sort(numbers.begin(), numbers.end());
       uint64_t next = 0;
-      for (uint64_t k = 0; k < parsed->record_count(); ++k) {
-        ASSERT_GE(parsed->NumberInShard(k), next) << at;
-        next = parsed->NumberInShard(k) + 1;
+      for (const uint64_t number : numbers) {
+        ASSERT_GE(number, next) << at;
+        next = number + 1;
       }
       ASSERT_LE(next, parsed->shard_records()) << at;
     }
   }
+}
+
+TEST_P(SelectedIndex, SurvivesForgedBlobs) {
+  // The windows of compressed checkpoints are long and have no structure: some of their bytes are enough.
+  const size_t stride = GetParam() == Kind::kGzip ? 97 : 1;
+  std::mt19937 random(2);
+  const std::vector<uint32_t> numbers = RandomNumbers(&random);
+  ExpectForgedBlobsAreHarmless(whole_.Selected(numbers).Serialize(), stride);
+  ExpectForgedBlobsAreHarmless(whole_.Selected(numbers, 0, GroupsOfNumbers(numbers)).Serialize(), stride);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, SelectedIndex, ::testing::Values(Kind::kPlain, Kind::kGzip, Kind::kTar),
