@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -15,32 +16,50 @@ constexpr int kMaxSets = 1024, kMaxChanges = 16;
 constexpr uint64_t kMaxRows = uint64_t{1} << 62;
 constexpr size_t kMaxNames = 32768;  // bytes of all names, which a trainer gets in one message
 
+constexpr char kWeightRule[] = "; it must be a number that is not negative";
+
+bool IsWeight(double value) { return value >= 0 && std::isfinite(value); }
+
 // Checks the weight or repeats of a data set of a blend.
 void CheckShare(const v1::JobSpec& job, int number, std::vector<Mistake>* out) {
   const v1::Dataset& dataset = job.dataset(number);
   const std::string field = absl::StrCat("dataset[", number, "]");
-  const auto is_positive = [](double value) { return value > 0 && std::isfinite(value); };
-  if (dataset.weight() != 0 && dataset.repeats() != 0) {
+  if (dataset.has_weight() && dataset.repeats() != 0) {
     out->push_back({0, field + ".repeats", "it stands in the place of `weight`; leave one out"});
   } else if (dataset.repeats() != 0 && job.dataset(0).repeats() == 0) {
     out->push_back({0, field + ".repeats", "dataset[0] has a weight, so each data set needs one: weight: 1"});
   } else if (dataset.repeats() == 0 && job.dataset(0).repeats() != 0) {
     out->push_back({0, field + ".repeats", "dataset[0] has repeats, so each data set needs them: repeats: 1"});
   } else if (dataset.repeats() != 0) {
-    if (!is_positive(dataset.repeats())) {
+    if (!(dataset.repeats() > 0 && std::isfinite(dataset.repeats()))) {
       out->push_back({0, field + ".repeats", absl::StrCat(dataset.repeats(), "; it must be a positive number")});
     }
-  } else if (dataset.weight() == 0) {
+  } else if (!dataset.has_weight()) {
     out->push_back({0, field + ".weight", "each data set of a blend needs a weight: dataset { weight: 1 ... }"});
-  } else if (!is_positive(dataset.weight())) {
-    out->push_back({0, field + ".weight", absl::StrCat(dataset.weight(), "; it must be a positive number")});
+  } else if (!IsWeight(dataset.weight())) {
+    out->push_back({0, field + ".weight", absl::StrCat(dataset.weight(), kWeightRule)});
   }
 }
 
-// Checks the changes of the weights.
-void CheckChanges(const v1::JobSpec& job, std::vector<Mistake>* out) {
+// Adds a mistake if all weights, which are by data set, are 0.
+void CheckSomeWeight(const std::map<std::string, double>& weights, const std::string& field,
+                     std::vector<Mistake>* out) {
+  if (std::any_of(weights.begin(), weights.end(), [](const auto& weight) { return weight.second != 0; })) return;
+  out->push_back({0, field, "all weights are 0, so no data set gives rows"});
+}
+
+// Checks the weights at the start, and their changes.
+void CheckWeights(const v1::JobSpec& job, std::vector<Mistake>* out) {
   std::vector<std::string> names;
-  for (const v1::Dataset& dataset : job.dataset()) names.push_back(dataset.name());
+  std::map<std::string, double> weights;
+  bool has_all = true;
+  for (const v1::Dataset& dataset : job.dataset()) {
+    names.push_back(dataset.name());
+    weights[dataset.name()] = dataset.weight();
+    has_all = has_all && dataset.has_weight();
+  }
+  if (!has_all && job.blend().change().empty()) return;
+  if (has_all) CheckSomeWeight(weights, "dataset.weight", out);
   if (job.blend().change_size() > kMaxChanges) {
     out->push_back({0, "blend.change", absl::StrCat("at most ", kMaxChanges)});
   }
@@ -69,11 +88,12 @@ void CheckChanges(const v1::JobSpec& job, std::vector<Mistake>* out) {
         out->push_back(
             {0, field + ".weights", absl::StrCat("there is no data set '", name, "'", DidYouMean(name, names))});
       }
-      if (!(set.value() > 0 && std::isfinite(set.value()))) {
-        out->push_back(
-            {0, field + ".weights", absl::StrCat(name, ": ", set.value(), "; it must be a positive number")});
+      if (!IsWeight(set.value())) {
+        out->push_back({0, field + ".weights", absl::StrCat(name, ": ", set.value(), kWeightRule)});
       }
+      weights[name] = set.value();
     }
+    CheckSomeWeight(weights, field + ".weights", out);
   }
 }
 
@@ -93,12 +113,16 @@ void CheckEpoch(const v1::JobSpec& job, std::vector<Mistake>* out) {
   if (repeats && blend.change_size() > 0) {
     out->push_back({0, "blend.change", "data sets with repeats have no weights to change"});
   }
-  CheckChanges(job, out);
+  CheckWeights(job, out);
   const uint32_t batch = job.batch().size();
-  if (blend.batches() == v1::Blend::EXACT && batch > 0 && blend.epoch_rows() % batch != 0) {
-    out->push_back(
-        {0, "blend.epoch_rows",
-         absl::StrCat(blend.epoch_rows(), "; with batches: EXACT it must be a multiple of batch.size, ", batch)});
+  if (blend.batches() != v1::Blend::MIXED && batch > 0 && blend.epoch_rows() % batch != 0) {
+    out->push_back({0, "blend.epoch_rows",
+                    absl::StrCat(blend.epoch_rows(), "; with batches: ", v1::Blend::Batches_Name(blend.batches()),
+                                 " it must be a multiple of batch.size, ", batch)});
+  }
+  if (repeats && blend.batches() == v1::Blend::SINGLE) {
+    out->push_back({0, "blend.batches", "SINGLE: a pass of a data set may end inside a batch, so give weights, "
+                                        "not repeats"});
   }
 }
 
@@ -138,8 +162,8 @@ void CheckBlend(const v1::JobSpec& job, std::vector<Mistake>* out) {
          "one data set are several globs in its `files`"});
     return;
   }
-  if (!job.has_blend() && job.dataset_size() == 1 && (job.dataset(0).weight() != 0 || job.dataset(0).repeats() != 0)) {
-    out->push_back({0, job.dataset(0).weight() != 0 ? "dataset[0].weight" : "dataset[0].repeats",
+  if (!job.has_blend() && job.dataset_size() == 1 && (job.dataset(0).has_weight() || job.dataset(0).repeats() != 0)) {
+    out->push_back({0, job.dataset(0).has_weight() ? "dataset[0].weight" : "dataset[0].repeats",
                     "it is the share of a data set in a blend; leave it out, or add blend { }"});
   }
   if (job.dataset_size() == 1 && !named && !job.has_blend()) {

@@ -87,12 +87,13 @@ absl::StatusOr<std::shared_ptr<const plan::DataOrder>> OrderOf(const v1::Job& jo
 std::string ShareLines(const plan::DataOrder& order) {
   std::string out;
   if (order.groups() != nullptr) return GroupLines(order);
+  const char* const noun = order.blend() != nullptr && order.blend()->unit() > 1 ? "batches" : "rows";
   for (uint32_t set = 0; set < order.sets() && order.sets() > 1; ++set) {
-    absl::StrAppendFormat(&out, "  dataset %s: %d of %d rows, %s passes in an epoch\n", order.set_name(set),
-                          order.share(set), order.rows_per(), PassesText(order.PassesPerEpoch(set)));
+    absl::StrAppendFormat(&out, "  dataset %s: %d of %d %s, %s passes in an epoch\n", order.set_name(set),
+                          order.share(set), order.rows_per(), noun, PassesText(order.PassesPerEpoch(set)));
   }
   if (order.blend() == nullptr) return out;
-  const std::vector<uint64_t>& begins = order.blend()->begins();
+  const std::vector<uint64_t> begins = order.blend()->begins();
   for (size_t part = 1; part < begins.size(); ++part) {
     const plan::Blend &now = order.blend()->part(part), &before = order.blend()->part(part - 1);
     bool changes = now.block_rows() != before.block_rows();
@@ -103,7 +104,7 @@ std::string ShareLines(const plan::DataOrder& order) {
       absl::StrAppend(&out, set == 0 ? " " : ", ", order.set_name(set), " ", now.count(set));
     }
     if (order.sets() > kSetsOfLine) absl::StrAppend(&out, " and others");
-    absl::StrAppend(&out, " of ", now.block_rows(), " rows\n");
+    absl::StrAppend(&out, " of ", now.block_rows(), " ", noun, "\n");
   }
   return out;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <queue>
 #include <utility>
@@ -25,7 +26,7 @@ std::vector<uint64_t> CountsOf(std::span<const double> weights, double total, ui
   for (size_t set = 0; set < weights.size(); ++set) {
     const double exact = weights[set] / total * static_cast<double>(block);
     counts.push_back(static_cast<uint64_t>(exact));
-    remainders.emplace_back(static_cast<double>(counts.back()) - exact, set);
+    if (weights[set] > 0) remainders.emplace_back(static_cast<double>(counts.back()) - exact, set);
     given += counts.back();
   }
   std::sort(remainders.begin(), remainders.end());
@@ -74,27 +75,29 @@ absl::StatusOr<Blend> Blend::Create(std::span<const double> weights, std::option
     return absl::InvalidArgumentError(
         absl::StrCat("a blend of ", weights.size(), " data sets; it may have 1 to ", kMaxSets));
   }
-  double total = 0;
+  double total = 0, least = std::numeric_limits<double>::infinity();
   for (size_t set = 0; set < weights.size(); ++set) {
-    if (!(weights[set] > 0) || !std::isfinite(weights[set])) {
+    if (!(weights[set] >= 0) || !std::isfinite(weights[set])) {
       return absl::InvalidArgumentError(
-          absl::StrCat("dataset[", set, "].weight is ", weights[set], "; it must be a positive number"));
+          absl::StrCat("dataset[", set, "].weight is ", weights[set], "; it must be a number that is not negative"));
     }
     total += weights[set];
+    if (weights[set] > 0) least = std::min(least, weights[set]);
   }
+  if (total == 0) return absl::InvalidArgumentError("dataset.weight: all weights are 0");
   if (!std::isfinite(total)) return absl::InvalidArgumentError("dataset.weight: the sum of the weights is too large");
-  const auto least = std::min_element(weights.begin(), weights.end());
   uint64_t block = wanted.rows > 0 ? wanted.rows : kLeastBlock;
-  while (wanted.rows == 0 && block < kLargestBlock && *least / total * static_cast<double>(block) < 1) block *= 2;
+  while (wanted.rows == 0 && block < kLargestBlock && least / total * static_cast<double>(block) < 1) block *= 2;
   const std::vector<uint64_t> counts = CountsOf(weights, total, block);
-  if (const auto none = std::find(counts.begin(), counts.end(), 0); none != counts.end()) {
-    const double share = weights[none - counts.begin()] / total;
+  for (size_t set = 0; set < weights.size(); ++set) {
+    if (counts[set] > 0 || weights[set] == 0) continue;
+    const double share = weights[set] / total;
     if (wanted.is_batch) {
       return absl::InvalidArgumentError(absl::StrCat("blend.batches: EXACT, and batch.size is ", block,
-                                                     ", but dataset[", none - counts.begin(), "] has a share of ",
-                                                     share, "; a batch needs about ", std::ceil(1 / share), " rows"));
+                                                     ", but dataset[", set, "] has a share of ", share,
+                                                     "; a batch needs about ", std::ceil(1 / share), " rows"));
     }
-    return absl::InvalidArgumentError(absl::StrCat("dataset[", none - counts.begin(), "].weight: a share of ", share,
+    return absl::InvalidArgumentError(absl::StrCat("dataset[", set, "].weight: a share of ", share,
                                                    "; the smallest possible one is 1 of ", block, " rows"));
   }
   Blend blend;
@@ -157,6 +160,7 @@ Blend::Row Blend::At(uint64_t place) const {
 }
 
 uint64_t Blend::PlaceOf(const Row& row) const {
+  if (count(row.set) == 0) return kNever;
   const uint64_t in_block = row.number % count(row.set);
   const uint64_t slot = slots_[begins_[row.set] + in_block];
   const uint64_t place = row.number / count(row.set) * block_rows() + slot;

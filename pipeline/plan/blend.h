@@ -44,9 +44,10 @@ class Blend {
     bool is_batch = false;  // it has periods
   };
 
-  // Creates the blend of weights.size() data sets. Without `seed`, runs are not shuffled. Returns InvalidArgument, with
-  // the number of the set, if a weight is not a positive number or a share is smaller than a row of the block, or of
-  // the largest possible one, and also if there are no sets, or more than kMaxSets.
+  // Creates the blend of weights.size() data sets. Without `seed`, runs are not shuffled. A set of weight 0 has no rows.
+  // Returns InvalidArgument, with the number of the set, if a weight is negative or no number, or if a share is smaller
+  // than a row of the block, or of the largest possible one. Returns it also if no weight is positive, or if there are
+  // more than kMaxSets sets.
   static absl::StatusOr<Blend> Create(std::span<const double> weights, std::optional<uint64_t> seed, Block wanted);
   static absl::StatusOr<Blend> Create(std::span<const double> weights, std::optional<uint64_t> seed) {
     return Create(weights, seed, Block());
@@ -61,7 +62,8 @@ class Blend {
 
   // Returns the row at `place` of the blend. Any place is valid. O(1).
   Row At(uint64_t place) const;
-  // The inverse of At(). O(1).
+  // The inverse of At(), or kNever for a set without rows. O(1).
+  static constexpr uint64_t kNever = uint64_t{1} << 63;
   uint64_t PlaceOf(const Row& row) const;
   // Returns the number of rows of a set in the places below `place`. O(log block).
   uint64_t RowsBefore(size_t set, uint64_t place) const;

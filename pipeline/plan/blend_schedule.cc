@@ -21,15 +21,16 @@ absl::Status ChangeError(size_t number, const std::string& text) {
 
 absl::StatusOr<BlendSchedule> BlendSchedule::Create(const std::vector<double>& weights,
                                                     const std::vector<WeightChange>& changes,
-                                                    std::optional<uint64_t> seed, Blend::Block block) {
+                                                    std::optional<uint64_t> seed, Blend::Block block, uint64_t unit) {
   BlendSchedule schedule;
+  schedule.unit_ = unit;
   PS_RETURN_IF_ERROR(schedule.Add(0, weights, seed, block));
   if (changes.size() > kMaxChanges) {
     return absl::InvalidArgumentError(absl::StrCat("blend.change: at most ", kMaxChanges));
   }
   std::vector<double> before = weights;
   uint64_t end = 0;  // where the change before ends
-  const uint64_t unit = block.is_batch ? block.rows : Blend::kRun;
+  const uint64_t step_units = block.is_batch ? block.rows : Blend::kRun;
   for (size_t i = 0; i < changes.size(); ++i) {
     const WeightChange& change = changes[i];
     if (change.weights.size() != weights.size()) {
@@ -40,18 +41,19 @@ absl::StatusOr<BlendSchedule> BlendSchedule::Create(const std::vector<double>& w
                                          ", and rows are below 2^62"));
     }
     end = change.at_rows + change.over_rows;
-    // Each part of a ramp has at least one unit of rows, and the weights of its middle.
-    const uint64_t steps = std::min(change.over_rows / unit, kRampSteps);
+    // Each part of a ramp has at least step_units units, and the weights of its middle.
+    const uint64_t begin = change.at_rows / unit, units = change.over_rows / unit;
+    const uint64_t steps = std::min(units / step_units, kRampSteps);
     for (uint64_t step = 0; step < steps; ++step) {
       const double done = (static_cast<double>(step) + 0.5) / static_cast<double>(steps);
       std::vector<double> now;
       for (size_t set = 0; set < weights.size(); ++set) {
         now.push_back(before[set] + (change.weights[set] - before[set]) * done);
       }
-      const auto rows = static_cast<uint64_t>(static_cast<unsigned __int128>(change.over_rows) * step / steps);
-      PS_RETURN_IF_ERROR(schedule.Add((change.at_rows + rows) / unit * unit, now, seed, block));
+      const auto passed = static_cast<uint64_t>(static_cast<unsigned __int128>(units) * step / steps);
+      PS_RETURN_IF_ERROR(schedule.Add((begin + passed) / step_units * step_units, now, seed, block));
     }
-    PS_RETURN_IF_ERROR(schedule.Add(end / unit * unit, change.weights, seed, block));
+    PS_RETURN_IF_ERROR(schedule.Add(end / unit / step_units * step_units, change.weights, seed, block));
     before = change.weights;
   }
   return schedule;
@@ -62,14 +64,14 @@ absl::Status BlendSchedule::Add(uint64_t begin, const std::vector<double>& weigh
   if (begin > 0 && seed.has_value()) seed = HashWords({kPartDomain, *seed, begin});
   PS_ASSIGN_OR_RETURN(Blend blend, Blend::Create(weights, seed, block));
   if (parts_.empty()) {
-    rows_before_.emplace_back(weights.size(), 0);
+    units_before_.emplace_back(weights.size(), 0);
   } else if (begin == begins_.back()) {  // the part before has no rows
     parts_.back() = std::move(blend);
     return absl::OkStatus();
   } else {
     std::vector<uint64_t> rows = parts_.back().RowsBefore(begin - begins_.back());
-    for (size_t set = 0; set < rows.size(); ++set) rows[set] += rows_before_.back()[set];
-    rows_before_.push_back(std::move(rows));
+    for (size_t set = 0; set < rows.size(); ++set) rows[set] += units_before_.back()[set];
+    units_before_.push_back(std::move(rows));
   }
   begins_.push_back(begin);
   parts_.push_back(std::move(blend));
@@ -80,28 +82,51 @@ size_t BlendSchedule::PartOf(uint64_t place) const {
   return static_cast<size_t>(std::upper_bound(begins_.begin() + 1, begins_.end(), place) - begins_.begin()) - 1;
 }
 
-Blend::Row BlendSchedule::At(uint64_t place) const {
+std::vector<uint64_t> BlendSchedule::begins() const {
+  std::vector<uint64_t> rows;
+  for (const uint64_t begin : begins_) rows.push_back(begin * unit_);
+  return rows;
+}
+
+Blend::Row BlendSchedule::UnitAt(uint64_t place) const {
   const size_t part = PartOf(place);
   const Blend::Row row = parts_[part].At(place - begins_[part]);
-  return {row.set, rows_before_[part][row.set] + row.number};
+  return {row.set, units_before_[part][row.set] + row.number};
+}
+
+Blend::Row BlendSchedule::At(uint64_t place) const {
+  const Blend::Row row = UnitAt(place / unit_);
+  return {row.set, row.number * unit_ + place % unit_};
+}
+
+uint64_t BlendSchedule::PlaceOfUnit(const Blend::Row& row) const {
+  const auto later = [&row](uint64_t number, const std::vector<uint64_t>& before) { return number < before[row.set]; };
+  const auto after = std::upper_bound(units_before_.begin() + 1, units_before_.end(), row.number, later);
+  const size_t part = static_cast<size_t>(after - units_before_.begin()) - 1;
+  const uint64_t place = parts_[part].PlaceOf({row.set, row.number - units_before_[part][row.set]});
+  return place == Blend::kNever ? place : begins_[part] + place;
 }
 
 uint64_t BlendSchedule::PlaceOf(const Blend::Row& row) const {
-  const auto later = [&row](uint64_t number, const std::vector<uint64_t>& before) { return number < before[row.set]; };
-  const auto after = std::upper_bound(rows_before_.begin() + 1, rows_before_.end(), row.number, later);
-  const size_t part = static_cast<size_t>(after - rows_before_.begin()) - 1;
-  return begins_[part] + parts_[part].PlaceOf({row.set, row.number - rows_before_[part][row.set]});
+  const uint64_t place = PlaceOfUnit({row.set, row.number / unit_});
+  return place == Blend::kNever ? place : place * unit_ + row.number % unit_;
+}
+
+uint64_t BlendSchedule::UnitsBefore(size_t set, uint64_t place) const {
+  const size_t part = PartOf(place);
+  return units_before_[part][set] + parts_[part].RowsBefore(set, place - begins_[part]);
 }
 
 uint64_t BlendSchedule::RowsBefore(size_t set, uint64_t place) const {
-  const size_t part = PartOf(place);
-  return rows_before_[part][set] + parts_[part].RowsBefore(set, place - begins_[part]);
+  const uint64_t rows = UnitsBefore(set, place / unit_) * unit_;
+  return place % unit_ != 0 && UnitAt(place / unit_).set == set ? rows + place % unit_ : rows;
 }
 
 std::vector<uint64_t> BlendSchedule::RowsBefore(uint64_t place) const {
-  const size_t part = PartOf(place);
-  std::vector<uint64_t> rows = parts_[part].RowsBefore(place - begins_[part]);
-  for (size_t set = 0; set < rows.size(); ++set) rows[set] += rows_before_[part][set];
+  const size_t part = PartOf(place / unit_);
+  std::vector<uint64_t> rows = parts_[part].RowsBefore(place / unit_ - begins_[part]);
+  for (size_t set = 0; set < rows.size(); ++set) rows[set] = (rows[set] + units_before_[part][set]) * unit_;
+  if (place % unit_ != 0) rows[UnitAt(place / unit_).set] += place % unit_;
   return rows;
 }
 

@@ -29,21 +29,24 @@ class BlendSchedule {
   static constexpr uint64_t kMaxChanges = 16;
   static constexpr uint64_t kRampSteps = 16;  // parts of a change over some rows, at most
 
-  // Creates the blend of the data sets with `weights`, which `changes` replace one after the other. A part begins at a
-  // multiple of Blend::kRun or, if a block is a batch, of a batch: places between are rounded down. `seed` and `block`
-  // are those of Blend::Create(). Returns its errors, and InvalidArgument with the number of the change if there are
-  // more than kMaxChanges, or if a change begins before the end of its predecessor.
+  // Creates the blend of the data sets with `weights`, which `changes` replace one after the other. `unit` consecutive
+  // rows from a multiple of it on are of one data set: the blend then chooses sets for units, not for rows. A part
+  // begins at a multiple of Blend::kRun units or, if a block is a batch, of a batch: places between are rounded down.
+  // `seed` and `block` are those of Blend::Create(). Returns its errors, and InvalidArgument with the number of the
+  // change if there are more than kMaxChanges, or if a change begins before the end of its predecessor.
   static absl::StatusOr<BlendSchedule> Create(const std::vector<double>& weights,
                                               const std::vector<WeightChange>& changes, std::optional<uint64_t> seed,
-                                              Blend::Block block = {});
+                                              Blend::Block block = {}, uint64_t unit = 1);
 
+  uint64_t unit() const { return unit_; }
   // Returns the first place of each part. The first one is 0.
-  const std::vector<uint64_t>& begins() const { return begins_; }
+  std::vector<uint64_t> begins() const;
+  // Returns a part. Its rows are units.
   const Blend& part(size_t number) const { return parts_[number]; }
   // Returns the blend of a place.
-  const Blend& BlendAt(uint64_t place) const { return parts_[PartOf(place)]; }
+  const Blend& BlendAt(uint64_t place) const { return parts_[PartOf(place / unit_)]; }
 
-  // As in Blend. Any place is valid. O(log parts) more.
+  // As in Blend, in rows. Any place is valid. O(log parts) more.
   Blend::Row At(uint64_t place) const;
   uint64_t PlaceOf(const Blend::Row& row) const;
   uint64_t RowsBefore(size_t set, uint64_t place) const;
@@ -53,11 +56,16 @@ class BlendSchedule {
   BlendSchedule() = default;
   absl::Status Add(uint64_t begin, const std::vector<double>& weights, std::optional<uint64_t> seed,
                    Blend::Block block);
+  // These have units in the place of rows.
   size_t PartOf(uint64_t place) const;
+  Blend::Row UnitAt(uint64_t place) const;
+  uint64_t PlaceOfUnit(const Blend::Row& row) const;
+  uint64_t UnitsBefore(size_t set, uint64_t place) const;
 
+  uint64_t unit_ = 1;
   std::vector<uint64_t> begins_;
   std::vector<Blend> parts_;
-  std::vector<std::vector<uint64_t>> rows_before_;  // by part, by data set: its rows in the parts before
+  std::vector<std::vector<uint64_t>> units_before_;  // by part, by data set: its units in the parts before
 };
 
 }  // namespace penstock::plan

@@ -102,11 +102,14 @@ absl::Status DataOrder::MakeBlend(const std::vector<uint64_t>& counts, const Ble
   const bool is_given = blend.epoch_rows != 0 || repeated_rows > 0;
   unsigned __int128 rows = blend.epoch_rows;
   if (repeated_rows > 0) rows = std::max<uint64_t>(1, static_cast<uint64_t>(std::llround(repeated_rows)));
-  Blend::Block block{.rows = blend.batch, .is_batch = blend.batch > 0};
+  Blend::Block block;
+  if (blend.batch > 0 && !blend.single) block = {.rows = blend.batch, .is_batch = true};
   // A block of a whole epoch has exactly the repeated rows of each set.
   if (repeated_rows > 0 && blend.batch == 0 && rows <= kLargestEpochBlock) block.rows = static_cast<uint64_t>(rows);
-  PS_ASSIGN_OR_RETURN(blend_, BlendSchedule::Create(weights, blend.changes, BlendSeed(), block));
+  PS_ASSIGN_OR_RETURN(blend_, BlendSchedule::Create(weights, blend.changes, BlendSeed(), block,
+                                                    blend.single ? std::max<uint64_t>(1, blend.batch) : 1));
   for (uint32_t set = 0; set < sets() && !is_given; ++set) {
+    if (share(set) == 0) continue;
     const auto pass = RowsForPass(records(set), share(set), rows_per());
     if (rows == 0 || (blend.end == EpochEnd::kLongest ? pass > rows : pass < rows)) rows = pass;
   }
@@ -115,7 +118,7 @@ absl::Status DataOrder::MakeBlend(const std::vector<uint64_t>& counts, const Ble
   if (blend.batch > 0) rows = (rows + blend.batch - 1) / blend.batch * blend.batch;
   if (rows > kMaxPositions) return TooManyRows();
   num_positions_ = static_cast<uint64_t>(rows);
-  has_batches_ = blend.batch > 0;
+  batch_ = blend.batch;
   return absl::OkStatus();
 }
 
@@ -153,9 +156,11 @@ GroupMap::Place DataOrder::PartPlaceOf(uint64_t record) const {
 }
 
 absl::Status DataOrder::CheckBatchRows(uint64_t rows) const {
-  if (!has_batches_ || rows % rows_per() == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("a batch of ", rows, " rows: with blend.batches: EXACT it must be a ",
-                                                 "multiple of the job's batch.size, ", rows_per()));
+  const bool single = blend_.has_value() && blend_->unit() > 1;
+  if (batch_ == 0 || (single ? rows != 0 && batch_ % rows == 0 : rows % batch_ == 0)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("a batch of ", rows, " rows: with blend.batches: ",
+                                                 single ? "SINGLE it must divide" : "EXACT it must be a multiple of",
+                                                 " the job's batch.size, ", batch_));
 }
 
 EpochOrder DataOrder::Epoch(uint64_t epoch) const {
@@ -195,7 +200,16 @@ double DataOrder::PassesPerEpoch(uint32_t part) const {
 }
 
 double DataOrder::PassesOfShard(uint64_t shard) const {
-  if (groups_ == nullptr) return PassesPerEpoch(SetOf(shard));
+  if (groups_ == nullptr) {
+    const uint32_t set = SetOf(shard);
+    double share = 0;
+    for (size_t part = 0; blend_.has_value() && part < blend_->begins().size(); ++part) {
+      const Blend& blend = blend_->part(part);
+      share = std::max(share, static_cast<double>(blend.count(set)) / static_cast<double>(blend.block_rows()));
+    }
+    const double rows = static_cast<double>(num_positions_) * (blend_.has_value() ? share : 1);
+    return rows / static_cast<double>(std::max<uint64_t>(1, records(set)));
+  }
   const ShardGroups of_shard = groups_->OfShard(shard);
   double rows = 0, records = 0;
   for (size_t i = 0; i < of_shard.groups.size(); ++i) {
@@ -268,9 +282,11 @@ uint64_t DataOrder::Fingerprint(uint64_t snapshot_fingerprint) const {
   for (uint32_t group = 0; groups_ != nullptr && group < parts(); ++group) {
     print.Add(std::string_view(groups_->name(group))).Add(records_of_part(group)).Add(share(group));
   }
-  if (has_batches_) print.Add(blend_->part(0).period_rows());
-  for (size_t part = 1; part < blend_->begins().size(); ++part) {
-    print.Add(blend_->begins()[part]).Add(blend_->part(part).block_rows());
+  if (blend_->unit() > 1) print.Add(std::string_view("single")).Add(blend_->unit());
+  if (batch_ > 0 && blend_->unit() == 1) print.Add(blend_->part(0).period_rows());
+  const std::vector<uint64_t> begins = blend_->begins();
+  for (size_t part = 1; part < begins.size(); ++part) {
+    print.Add(begins[part]).Add(blend_->part(part).block_rows());
     for (uint32_t set = 0; set < sets(); ++set) print.Add(blend_->part(part).count(set));
   }
   return print.value();

@@ -81,7 +81,8 @@ absl::StatusOr<std::shared_ptr<const DataOrder>> DataOrderOf(const v1::JobSpec& 
   BlendOptions blend;
   blend.epoch_rows = job.blend().epoch_rows();
   blend.end = job.blend().epoch() == v1::Blend::SHORTEST ? EpochEnd::kShortest : EpochEnd::kLongest;
-  if (job.blend().batches() == v1::Blend::EXACT) blend.batch = job.batch().size();
+  if (job.blend().batches() != v1::Blend::MIXED) blend.batch = job.batch().size();
+  blend.single = job.blend().batches() == v1::Blend::SINGLE;
   for (int set = 0; set < job.dataset_size(); ++set) {
     const v1::Dataset& dataset = job.dataset(set);
     // A job of one data set may have a name without a weight.

@@ -33,6 +33,9 @@ TEST(BlendCheck, TakesOneDataSetOrABlend) {
   EXPECT_EQ(BlendMistakesOf("dataset { name: 'web' select { take: 3 } }"), "");
   EXPECT_EQ(BlendMistakesOf("dataset { name: 'web' weight: 1 } blend { }"), "");
   EXPECT_EQ(BlendMistakesOf(absl::StrCat(kTwo, " blend { epoch_rows: 1000 }")), "");
+  EXPECT_EQ(BlendMistakesOf(absl::StrCat(kTwo, "dataset { name: 'later' weight: 0 } blend { batches: SINGLE change { "
+                                               "at_rows: 9 weights { key: 'later' value: 1 } } }")),
+            "");
   EXPECT_EQ(BlendMistakesOf(absl::StrCat(kTwo, " blend { epoch: SHORTEST } order { repeats: 2 }")), "");
 }
 
@@ -49,7 +52,7 @@ TEST(BlendCheck, NamesTheDataSetAndTheWayOut) {
               HasSubstr("dataset[0].weight: each data set of a blend"));
   for (const char* weight : {"-1", "nan", "inf"}) {
     EXPECT_THAT(BlendMistakesOf(absl::StrCat("dataset { name: 'x' weight: ", weight, " } blend { }")),
-                HasSubstr("it must be a positive number"))
+                HasSubstr("it must be a number that is not negative"))
         << weight;
   }
   const auto with = [](const std::string& more) {
@@ -89,15 +92,22 @@ TEST(BlendCheck, NamesTheDataSetAndTheWayOut) {
                        "change { at_rows: 13 weights { key: 'code' value: 2 } }"),
               HasSubstr("blend.change[1].at_rows: 13; it must be at least 14, where the change before it ends"));
   EXPECT_THAT(changing("change { at_rows: 9 }"), HasSubstr("blend.change[0].weights: none: name a data set"));
-  EXPECT_THAT(changing("change { weights { key: 'cod' value: 0 } }"),
+  EXPECT_THAT(changing("change { weights { key: 'cod' value: -1 } }"),
               AllOf(HasSubstr("blend.change[0].weights: there is no data set 'cod' (did you mean 'code'?)"),
-                    HasSubstr("blend.change[0].weights: cod: 0; it must be a positive number")));
+                    HasSubstr("blend.change[0].weights: cod: -1; it must be a number that is not negative")));
   EXPECT_THAT(changing("change { weights { key: 'web' value: 1 } weights { key: 'web' value: 2 } }"),
               HasSubstr("blend.change[0].weights: two weights of 'web'; leave one out"));
   EXPECT_THAT(changing("change { at_rows: 9223372036854775808 weights { key: 'web' value: 2 } }"),
               HasSubstr("blend.change[0]: `at_rows` and `over_rows` are below 2^62"));
   EXPECT_THAT(BlendMistakesOf(absl::StrCat(kRepeats, " blend { change { weights { key: 'web' value: 2 } } }")),
               HasSubstr("blend.change: data sets with repeats have no weights to change"));
+  constexpr char kNone[] = "all weights are 0, so no data set gives rows";
+  EXPECT_THAT(BlendMistakesOf("dataset { name: 'x' weight: 0 } dataset { name: 'y' weight: 0 } blend { }"),
+              HasSubstr(absl::StrCat("dataset.weight: ", kNone)));
+  EXPECT_THAT(changing("change { weights { key: 'web' value: 0 } weights { key: 'code' value: 0 } }"),
+              HasSubstr(absl::StrCat("blend.change[0].weights: ", kNone)));
+  EXPECT_THAT(BlendMistakesOf(absl::StrCat(kRepeats, " blend { batches: SINGLE }")),
+              HasSubstr("blend.batches: SINGLE: a pass of a data set may end inside a batch, so give weights"));
   std::string many;
   for (int i = 0; i < 1025; ++i)
     absl::StrAppend(&many, "dataset { name: '", std::string(100, 'n'), i, "' weight: 1 } ");

@@ -243,6 +243,8 @@ TEST_F(BlendTest, AStateOfAnotherBlendIsRejected) {
   rejects("the order of the data sets");
   job().mutable_blend()->set_batches(v1::Blend::EXACT);
   rejects("batches");
+  job().mutable_blend()->set_batches(v1::Blend::SINGLE);
+  rejects("batches of one data set");
   v1::WeightChange* const change = job().mutable_blend()->add_change();
   change->set_at_rows(128);
   v1::SetWeight* const weight = change->add_weights();
@@ -287,6 +289,60 @@ TEST_F(BlendTest, ExactBatchesHaveTheSharesInEachRank) {
   other.options.batch_size = 24;
   EXPECT_THAT(support::ReadThrough(cluster.address(), other).status.ToString(),
               HasSubstr("with blend.batches: EXACT it must be a multiple of the job's batch.size, 16"));
+}
+
+TEST_F(BlendTest, SingleBatchesHaveRowsOfOneDataSetInEachRank) {
+  job().mutable_batch()->set_size(16);
+  job().mutable_blend()->set_batches(v1::Blend::SINGLE);
+  job().mutable_blend()->set_epoch_rows(16 * 64);
+  const std::string expected = support::PlainDigest(dataset_, job(), 2);
+  support::ClusterOptions options;
+  options.workers = 2;
+  support::InProcessCluster cluster(options, dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(job()).ok());
+  const support::ReadResult whole = support::ReadThrough(cluster.address(), Plan(2));
+  ASSERT_TRUE(whole.status.ok()) << whole.status;
+  EXPECT_EQ(whole.digest, expected);
+  std::vector<double> batches(3, 0);
+  for (const support::ReadStep& step : whole.steps) {
+    EXPECT_EQ(std::count(step.datasets.begin(), step.datasets.end(), step.datasets[0]), 16);
+    ++batches.at(static_cast<size_t>(step.datasets[0]));
+  }
+  EXPECT_NEAR(batches[0], 128 * 5 / 8.0, 2);
+  EXPECT_NEAR(batches[2], 128 / 8.0, 2);
+  support::ReadPlan half = Plan(2);
+  half.options.batch_size = 8;
+  half.options.rank = 1;
+  half.options.world_size = 2;
+  const support::ReadResult rank = support::ReadThrough(cluster.address(), half);
+  ASSERT_TRUE(rank.status.ok()) << rank.status;
+  ASSERT_EQ(rank.steps.size(), 2 * whole.steps.size());
+  for (size_t i = 0; i < rank.steps.size(); ++i) {
+    const std::vector<int32_t> same(4, whole.steps[i / 2].datasets[0]);
+    EXPECT_EQ(rank.steps[i].datasets, same) << i;
+  }
+  half.options.batch_size = 24;
+  EXPECT_THAT(support::ReadThrough(cluster.address(), half).status.ToString(),
+              HasSubstr("with blend.batches: SINGLE it must divide the job's batch.size, 16"));
+}
+
+TEST_F(BlendTest, ADataSetOfWeight0WaitsForItsChange) {
+  job().mutable_dataset(2)->set_weight(0);
+  v1::WeightChange* const change = job().mutable_blend()->add_change();
+  change->set_at_rows(256);
+  v1::SetWeight* const weight = change->add_weights();
+  weight->set_key("books");
+  weight->set_value(7);
+  const std::string expected = support::PlainDigest(dataset_, job(), 2);
+  const support::ReadResult result = ReadOn(3);
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(result.digest, expected);
+  int books[] = {0, 0};  // rows before and after
+  for (size_t step = 0; step < result.steps.size(); ++step) {
+    for (const int32_t set : result.steps[step].datasets) books[step < 32 ? 0 : 1] += set == 2 ? 1 : 0;
+  }
+  EXPECT_EQ(books[0], 0);
+  EXPECT_NEAR(books[1], 192 / 2.0, 2);
 }
 
 TEST_F(BlendTest, WeightsChangeDuringTheRun) {

@@ -72,6 +72,42 @@ TEST(BlendSchedule, AShortRampHasFewerSteps) {
   EXPECT_THAT(Make({{.at_rows = 640, .over_rows = 3, .weights = {3, 7}}}).begins(), ElementsAre(0, 640));
 }
 
+TEST(BlendSchedule, AUnitHasRowsOfOneSetAndTheSharesAreThoseOfUnits) {
+  constexpr uint64_t kUnit = 12;
+  const std::vector<WeightChange> changes = {{.at_rows = 64 * kUnit * 3 + 5, .over_rows = 2000, .weights = {1, 3}}};
+  const auto made = BlendSchedule::Create(kWeights, changes, 5, {}, kUnit);
+  ASSERT_TRUE(made.ok()) << made.status();
+  const BlendSchedule rows = Make({});
+  uint64_t units = 0;  // of set 0
+  for (uint64_t place = 0; place < 64 * kUnit * 8; ++place) {
+    ASSERT_EQ(made->At(place).set, made->At(place / kUnit * kUnit).set);
+    if (place >= 64 * kUnit * 3) continue;
+    ASSERT_EQ(made->At(place).set, rows.At(place / kUnit).set) << "units are chosen as rows are";
+    units += place % kUnit == 0 && made->At(place).set == 0 ? 1 : 0;
+  }
+  EXPECT_NEAR(static_cast<double>(units), 0.7 * 64 * 3, 2);
+  for (const uint64_t begin : made->begins()) EXPECT_EQ(begin % (64 * kUnit), 0u);
+  EXPECT_GT(made->begins().size(), 2u);
+  CheckRows(*made, 0, 64 * kUnit * 8);
+  CheckRows(*made, 64 * kUnit * 5 + 7, 64 * kUnit * 6 + 3);
+}
+
+TEST(BlendSchedule, ASetOfWeight0HasNoRowsUntilAChange) {
+  const BlendSchedule schedule =
+      Make({{.at_rows = 640, .weights = {2, 0, 1}}, {.at_rows = 6400, .over_rows = 640, .weights = {0, 5, 1}}}, 0, {1, 0, 0});
+  const std::vector<uint64_t> first = schedule.RowsBefore(640), second = schedule.RowsBefore(6400);
+  EXPECT_THAT(first, ElementsAre(640, 0, 0));
+  EXPECT_EQ(second[1], 0u);
+  EXPECT_NEAR(static_cast<double>(second[2]), 5760 / 3.0, 2);
+  const uint64_t of_0 = schedule.RowsBefore(7040)[0];
+  EXPECT_EQ(schedule.RowsBefore(100'000)[0], of_0) << "from there on it has weight 0";
+  EXPECT_GT(of_0, second[0]) << "the ramp has steps between";
+  CheckRows(schedule, 0, 12'000);
+  EXPECT_LT(schedule.PlaceOf({0, of_0 - 1}), 7040u);
+  EXPECT_EQ(schedule.PlaceOf({0, of_0}), Blend::kNever);
+  EXPECT_GE(schedule.PlaceOf({1, 0}), 6400u);
+}
+
 TEST(BlendSchedule, ChangesOfBatchesBeginWithABatch) {
   const BlendSchedule schedule = Make({{.at_rows = 1005, .over_rows = 400, .weights = {1, 9}}}, 20);
   for (size_t part = 1; part < schedule.begins().size(); ++part) EXPECT_EQ(schedule.begins()[part] % 20, 0u);

@@ -183,7 +183,7 @@ TEST(Blend, RejectsWeightsWithoutAShare) {
     return std::string(Blend::Create(weights, 1).status().message());
   };
   EXPECT_THAT(error({}), HasSubstr("0 data sets"));
-  EXPECT_THAT(error({1, 0}), HasSubstr("dataset[1].weight is 0"));
+  EXPECT_THAT(error({0, 0}), HasSubstr("all weights are 0"));
   EXPECT_THAT(error({-1}), HasSubstr("dataset[0].weight is -1"));
   EXPECT_THAT(error({1, std::nan("")}), HasSubstr("dataset[1].weight"));
   EXPECT_THAT(error({1, INFINITY}), HasSubstr("dataset[1].weight"));
