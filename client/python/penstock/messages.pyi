@@ -167,14 +167,14 @@ class Blend(Message):
     """
     epoch_rows: int
     epoch: Literal["LONGEST", "SHORTEST"]
-    batches: Literal["MIXED", "EXACT"]
+    batches: Literal["MIXED", "EXACT", "SINGLE"]
     change: List[WeightChange]
     def __init__(
         self,
         *,
         epoch_rows: Optional[int] = ...,
         epoch: Optional[Literal["LONGEST", "SHORTEST"]] = ...,
-        batches: Optional[Literal["MIXED", "EXACT"]] = ...,
+        batches: Optional[Literal["MIXED", "EXACT", "SINGLE"]] = ...,
         change: Optional[Union[Union[WeightChange, Mapping[str, Any]], Sequence[Union[WeightChange, Mapping[str, Any]]]]] = ...,
     ) -> None: ...
 
@@ -349,7 +349,7 @@ class Dataset(Message):
     """Fields:
 
         files: globs: relative to a data root, or absolute inside one
-        weight: with `blend`: its share of the rows, relative to the other weights
+        weight: With `blend`: its share of the rows, relative to the other weights. 0: none, until a change of the blend.
         source: the kind of all files; a file of another kind is rejected
         select: steps that select records, applied in turn; none: all records
         name: Identifies the data set in a blend; letters, digits, '-', '_', '.'; at most 128. The order and the random numbers of its rows depend on its name and `order`, not on the other data sets.
@@ -358,7 +358,7 @@ class Dataset(Message):
     """
     files: List[str]
     compression: Literal["AUTO", "NONE", "GZIP", "ZLIB"]
-    weight: float
+    weight: Optional[float]
     format: Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE", "JSON", "LINE", "CSV_ROW", "TSV_ROW"]
     source: Literal["AUTO", "TFRECORD", "TAR", "JSONL", "TEXT", "CSV", "TSV"]
     select: List[Select]
@@ -1273,7 +1273,7 @@ class SetWeight(Message):
     """Fields:
 
         key: the name of the data set
-        value: positive
+        value: 0: no rows from there on
     """
     key: str
     value: float

@@ -127,7 +127,7 @@ TEST(BlendSchedule, RejectsChangesOutOfOrder) {
   EXPECT_THAT(error({{.at_rows = 9, .over_rows = 9, .weights = {1, 1}}, {.at_rows = 17, .weights = {1, 1}}}),
               HasSubstr("blend.change[1].at_rows: 17; the change before it ends at row 18"));
   EXPECT_THAT(error({{.at_rows = 9, .weights = {1}}}), HasSubstr("blend.change[0].weights: 1 for 2 data sets"));
-  EXPECT_THAT(error({{.at_rows = 9, .weights = {1, 0}}}), HasSubstr("dataset[1].weight is 0"));
+  EXPECT_THAT(error({{.at_rows = 9, .weights = {1, -1}}}), HasSubstr("dataset[1].weight is -1"));
   EXPECT_THAT(error(std::vector<WeightChange>(17, {.at_rows = 1, .weights = {1, 1}})), HasSubstr("at most 16"));
   EXPECT_THAT(error({{.at_rows = UINT64_MAX, .weights = {1, 1}}}), HasSubstr("rows are below 2^62"));
 }
