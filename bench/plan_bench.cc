@@ -1,5 +1,5 @@
-// Nanoseconds per look-up in the plan of a data set, a blend or a balanced data set, and the time until the first row of a mid-epoch resume is known, for small and
-// huge data sets.
+// Nanoseconds per look-up in the plan of a data set, a blend or a balanced data set, and the time until the first row
+// of a mid-epoch resume is known, for small and huge data sets.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

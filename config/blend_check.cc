@@ -121,8 +121,9 @@ void CheckEpoch(const v1::JobSpec& job, std::vector<Mistake>* out) {
                                  " it must be a multiple of batch.size, ", batch)});
   }
   if (repeats && blend.batches() == v1::Blend::SINGLE) {
-    out->push_back({0, "blend.batches", "SINGLE: a pass of a data set may end inside a batch, so give weights, "
-                                        "not repeats"});
+    out->push_back({0, "blend.batches",
+                    "SINGLE: a pass of a data set may end inside a batch, so give weights, "
+                    "not repeats"});
   }
 }
 

@@ -44,10 +44,10 @@ class Blend {
     bool is_batch = false;  // it has periods
   };
 
-  // Creates the blend of weights.size() data sets. Without `seed`, runs are not shuffled. A set of weight 0 has no rows.
-  // Returns InvalidArgument, with the number of the set, if a weight is negative or no number, or if a share is smaller
-  // than a row of the block, or of the largest possible one. Returns it also if no weight is positive, or if there are
-  // more than kMaxSets sets.
+  // Creates the blend of weights.size() data sets. Without `seed`, runs are not shuffled. A set of weight 0 has no
+  // rows. Returns InvalidArgument, with the number of the set, if a weight is negative or no number, or if a share is
+  // smaller than a row of the block, or of the largest possible one. Returns it also if no weight is positive, or if
+  // there are more than kMaxSets sets.
   static absl::StatusOr<Blend> Create(std::span<const double> weights, std::optional<uint64_t> seed, Block wanted);
   static absl::StatusOr<Blend> Create(std::span<const double> weights, std::optional<uint64_t> seed) {
     return Create(weights, seed, Block());

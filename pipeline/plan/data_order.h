@@ -53,7 +53,7 @@ struct BlendOptions {
   uint64_t epoch_rows = 0;  // rows of an epoch
   EpochEnd end = EpochEnd::kLongest;
   std::vector<WeightChange> changes = {};
-  uint64_t batch = 0;  // not 0: rows of a batch; all batches have the same numbers of rows of each data set
+  uint64_t batch = 0;   // not 0: rows of a batch; all batches have the same numbers of rows of each data set
   bool single = false;  // with `batch`: each batch has the rows of one data set instead
 };
 
@@ -113,8 +113,8 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   uint64_t num_records() const { return offsets_->num_records(); }
   // Returns the number of positions of each epoch.
   uint64_t num_positions() const { return num_positions_; }
-  // Returns InvalidArgument unless readers may have global batches of `rows` rows: multiples of the blend's batch or, if
-  // a batch is of one data set, divisors of it.
+  // Returns InvalidArgument unless readers may have global batches of `rows` rows: multiples of the blend's batch or,
+  // if a batch is of one data set, divisors of it.
   absl::Status CheckBatchRows(uint64_t rows) const;
   // Returns the order of an epoch. O(parts), except for the epochs of the last calls.
   EpochOrder Epoch(uint64_t epoch) const;
@@ -132,8 +132,8 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   // The parts of the order: its data sets, or the groups of a balanced one.
   uint32_t parts() const { return static_cast<uint32_t>(parts_.size()); }
   uint64_t records_of_part(uint32_t part) const { return parts_[part].offsets->num_records(); }
-  // Returns the rows of a part in `rows_per()` rows, before the first change of weights: batches if they are of one data
-  // set. part < parts().
+  // Returns the rows of a part in `rows_per()` rows, before the first change of weights: batches if they are of one
+  // data set. part < parts().
   uint64_t share(uint32_t part) const { return blend_.has_value() ? blend_->part(0).count(part) : 1; }
   uint64_t rows_per() const { return blend_.has_value() ? blend_->part(0).block_rows() : 1; }
   // Returns how often an epoch reads a record of the part, on average, before the first change of weights.

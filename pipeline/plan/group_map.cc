@@ -32,8 +32,8 @@ absl::StatusOr<std::shared_ptr<const GroupMap>> GroupMap::Create(std::shared_ptr
                                                                  const RecordGroups& groups) {
   PS_RETURN_IF_ERROR(CheckLimits(groups));
   if (groups.shards.size() != offsets->num_shards()) {
-    return absl::InvalidArgumentError(absl::StrCat("groups of ", groups.shards.size(), " shards, and there are ",
-                                                   offsets->num_shards(), " shards"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("groups of ", groups.shards.size(), " shards, and there are ", offsets->num_shards(), " shards"));
   }
   std::shared_ptr<GroupMap> map(new GroupMap());
   std::vector<std::vector<uint64_t>> counts(groups.names.size());  // by group, by shard that has it

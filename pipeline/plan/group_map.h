@@ -59,7 +59,7 @@ class GroupMap {
 
   std::shared_ptr<const ShardOffsets> shards_;
   std::vector<Group> groups_;
-  std::vector<Part> parts_;            // ascending by `begin`
+  std::vector<Part> parts_;             // ascending by `begin`
   std::vector<size_t> parts_of_shard_;  // first part of each shard, and the number of parts
 };
 

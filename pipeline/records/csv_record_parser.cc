@@ -1,9 +1,10 @@
 #include "pipeline/records/csv_record_parser.h"
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "base/fault.h"
 #include "base/json.h"
@@ -56,18 +57,11 @@ absl::Status WrongCount(size_t fields, size_t names) {
                                                  names == 1 ? " column" : " columns"));
 }
 
-// Calls `each` with the number and the field of each column of the row after the names. Returns the row's first error.
-template <typename Names, typename Each>
-absl::Status ReadRow(std::string_view record, char delimiter, Names&& on_name, Each&& each) {
-  CsvFields names(record, delimiter);
+// Calls `each` with the number and the field of each of the `columns` columns of a row. Returns the row's first error.
+template <typename Each>
+absl::Status ReadRow(std::string_view text, char delimiter, size_t columns, Each&& each) {
+  CsvFields row(text, delimiter);
   CsvField field;
-  size_t columns = 0;
-  for (;; ++columns) {
-    PS_ASSIGN_OR_RETURN(const bool more, names.Next(&field));
-    if (!more) break;
-    PS_RETURN_IF_ERROR(on_name(field));
-  }
-  CsvFields row(names.rest(), delimiter);
   size_t fields = 0;
   for (;; ++fields) {
     PS_ASSIGN_OR_RETURN(const bool more, row.Next(&field));
@@ -80,13 +74,20 @@ absl::Status ReadRow(std::string_view record, char delimiter, Names&& on_name, E
 
 }  // namespace
 
+CsvRecordParser::CsvRecordParser(std::vector<FeatureRequest> requests, const ParserOptions& options)
+    : requests_(std::move(requests)), options_(options) {
+  static std::atomic<uint64_t> last{0};
+  id_ = ++last;
+}
+
 absl::StatusOr<CsvRecordParser> CsvRecordParser::Create(std::vector<FeatureRequest> requests,
                                                         const ParserOptions& options) {
   CsvRecordParser parser(std::move(requests), options);
   for (size_t i = 0; i < parser.requests_.size(); ++i) {
     PS_RETURN_IF_ERROR(CheckRequest(parser.requests_[i]));
-    Column& column = parser.by_key_.try_emplace(parser.requests_[i].key, Column{parser.by_key_.size()}).first->second;
-    column.requests.push_back(i);
+    const size_t number = parser.by_key_.try_emplace(parser.requests_[i].key, parser.by_key_.size()).first->second;
+    parser.of_column_.resize(parser.by_key_.size());
+    parser.of_column_[number].push_back(i);
   }
   return parser;
 }
@@ -128,51 +129,66 @@ absl::Status CsvRecordParser::SetValue(const FeatureRequest& request, const CsvF
   return absl::OkStatus();
 }
 
+absl::Status CsvRecordParser::ReadHead(std::string_view record, Head* head) const {
+  *head = Head();
+  CsvFields names(record, DelimiterOf(options_.format));
+  CsvField name;
+  std::vector<bool> seen(by_key_.size());
+  for (;;) {
+    PS_ASSIGN_OR_RETURN(const bool more, names.Next(&name));
+    if (!more) break;
+    const auto found = name.has_pairs ? by_key_.find(ContentOf(name)) : by_key_.find(name.text);
+    const size_t number = found == by_key_.end() ? kUnread : found->second;
+    if (number != kUnread && seen[number]) {
+      return BadValue(requests_[of_column_[number].front()], Fault::kOther,
+                      "the first row of the file names this column twice");
+    }
+    if (number != kUnread) seen[number] = true;
+    head->columns.push_back(number);
+  }
+  head->text = record.substr(0, record.size() - names.rest().size());
+  head->parser = names.has_end() ? id_ : 0;  // another record may begin with a part of a row
+  return absl::OkStatus();
+}
+
 absl::Status CsvRecordParser::Parse(std::string_view record, ParsedExample* out) const {
   out->resize(requests_.size());
   for (FeatureValue& value : *out) value.Clear();
-  absl::InlinedVector<const Column*, 64> wanted;  // by column of the row, or null
-  absl::InlinedVector<bool, 64> seen(by_key_.size());
-  std::string content;
-  const auto on_name = [&](const CsvField& name) -> absl::Status {
-    std::string_view key = name.text;
-    if (name.has_pairs) key = content = ContentOf(name);
-    const auto found = by_key_.find(key);
-    const Column* const column = found == by_key_.end() ? nullptr : &found->second;
-    if (column != nullptr && std::exchange(seen[column->number], true)) {
-      return BadValue(requests_[column->requests.front()], Fault::kOther,
-                      "the first row of the file names this column twice");
-    }
-    wanted.push_back(column);
-    return absl::OkStatus();
-  };
+  // Most records of a thread have the first row of the last one.
+  thread_local Head head;
+  if (head.parser != id_ || !record.starts_with(head.text)) PS_RETURN_IF_ERROR(ReadHead(record, &head));
   uint64_t budget = options_.max_value_bytes;
   absl::Status first;  // the first error of a value; an error of the row takes precedence
-  PS_RETURN_IF_ERROR(ReadRow(record, DelimiterOf(options_.format), on_name, [&](size_t column, const CsvField& field) {
-    if (wanted[column] == nullptr) return absl::OkStatus();
-    for (const size_t request : wanted[column]->requests) {
+  const auto each = [&](size_t column, const CsvField& field) {
+    if (head.columns[column] == kUnread) return absl::OkStatus();
+    for (const size_t request : of_column_[head.columns[column]]) {
       const absl::Status set = SetValue(requests_[request], field, &budget, &(*out)[request]);
       if (!set.ok() && first.ok()) first = set;
     }
     return absl::OkStatus();
-  }));
+  };
+  PS_RETURN_IF_ERROR(ReadRow(record.substr(head.text.size()), DelimiterOf(options_.format), head.columns.size(), each));
   return first;
 }
 
 absl::StatusOr<std::vector<FeatureInfo>> ListCsvColumns(std::string_view record, RecordFormat format) {
   std::vector<FeatureInfo> infos;
-  const auto on_name = [&](const CsvField& name) {
+  CsvFields names(record, DelimiterOf(format));
+  CsvField name;
+  for (;;) {
+    PS_ASSIGN_OR_RETURN(const bool more, names.Next(&name));
+    if (!more) break;
     infos.push_back({.key = ContentOf(name)});
-    return absl::OkStatus();
-  };
-  PS_RETURN_IF_ERROR(ReadRow(record, DelimiterOf(format), on_name, [&](size_t column, const CsvField& field) {
-    FeatureInfo& info = infos[column];
-    info.count = field.text.empty() ? 0 : 1;
-    info.kind = GuessKind(field.text);
-    if (info.kind == FeatureKind::kInt64) info.least = info.most = *IntegerIn(WithoutSpaces(field.text));
-    if (info.kind == FeatureKind::kBytes) info.first_bytes = field.text;
-    return absl::OkStatus();
-  }));
+  }
+  PS_RETURN_IF_ERROR(
+      ReadRow(names.rest(), DelimiterOf(format), infos.size(), [&](size_t column, const CsvField& field) {
+        FeatureInfo& info = infos[column];
+        info.count = field.text.empty() ? 0 : 1;
+        info.kind = GuessKind(field.text);
+        if (info.kind == FeatureKind::kInt64) info.least = info.most = *IntegerIn(WithoutSpaces(field.text));
+        if (info.kind == FeatureKind::kBytes) info.first_bytes = field.text;
+        return absl::OkStatus();
+      }));
   return infos;
 }
 

@@ -11,11 +11,11 @@
 #define PENSTOCK_PIPELINE_RECORDS_CSV_RECORD_PARSER_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -42,21 +42,27 @@ class CsvRecordParser {
   absl::Status Parse(std::string_view record, ParsedExample* out) const;
 
  private:
-  // A column that the job reads.
-  struct Column {
-    size_t number = 0;                  // among all of them
-    std::vector<size_t> requests = {};  // that name it
+  // The first row of a record.
+  struct Head {
+    uint64_t parser = 0;  // id of the parser that has read it
+    std::string text;     // with its "\n"
+    // By column of the row: its number among those that the job reads, or kUnread.
+    std::vector<size_t> columns;
   };
+  static constexpr size_t kUnread = SIZE_MAX;
 
-  CsvRecordParser(std::vector<FeatureRequest> requests, const ParserOptions& options)
-      : requests_(std::move(requests)), options_(options) {}
+  CsvRecordParser(std::vector<FeatureRequest> requests, const ParserOptions& options);
 
+  // Reads the first row of a record.
+  absl::Status ReadHead(std::string_view record, Head* head) const;
   absl::Status SetValue(const FeatureRequest& request, const CsvField& field, uint64_t* budget,
                         FeatureValue* value) const;
 
+  uint64_t id_;  // no other parser has it, except for copies of this one
   std::vector<FeatureRequest> requests_;
   ParserOptions options_;
-  std::map<std::string, Column, std::less<>> by_key_;
+  std::map<std::string, size_t, std::less<>> by_key_;  // numbers of the columns that the job reads
+  std::vector<std::vector<size_t>> of_column_;         // by number: the requests that name the column
 };
 
 // Returns the columns of a record, for display, in their order: INT64 and FLOAT if the field has a number of this kind,

@@ -33,8 +33,9 @@ TEST(BlendCheck, TakesOneDataSetOrABlend) {
   EXPECT_EQ(BlendMistakesOf("dataset { name: 'web' select { take: 3 } }"), "");
   EXPECT_EQ(BlendMistakesOf("dataset { name: 'web' weight: 1 } blend { }"), "");
   EXPECT_EQ(BlendMistakesOf(absl::StrCat(kTwo, " blend { epoch_rows: 1000 }")), "");
-  EXPECT_EQ(BlendMistakesOf(absl::StrCat(kTwo, "dataset { name: 'later' weight: 0 } blend { batches: SINGLE change { "
-                                               "at_rows: 9 weights { key: 'later' value: 1 } } }")),
+  EXPECT_EQ(BlendMistakesOf(absl::StrCat(kTwo,
+                                         "dataset { name: 'later' weight: 0 } blend { batches: SINGLE change { "
+                                         "at_rows: 9 weights { key: 'later' value: 1 } } }")),
             "");
   EXPECT_EQ(BlendMistakesOf(absl::StrCat(kTwo, " blend { epoch: SHORTEST } order { repeats: 2 }")), "");
 }

@@ -23,7 +23,8 @@ constexpr int kInEachShard = 25;
 
 class BalanceTest : public ::testing::Test {
  protected:
-  BalanceTest() : dataset_(support::MakeNumberDataset({.shards = 4, .records_per_shard = kInEachShard}, folder_.path())) {
+  BalanceTest()
+      : dataset_(support::MakeNumberDataset({.shards = 4, .records_per_shard = kInEachShard}, folder_.path())) {
     balance().set_by("id % 25 > 6");
     job().mutable_order()->clear_repeats();
     job().mutable_batch()->set_size(10);

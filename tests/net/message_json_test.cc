@@ -18,7 +18,8 @@ TEST(MessageToJson, HasAllFieldsAndNumbersAsNumbers) {
       MessageToJson(shard),
       "{\"root\": \"\", \"path\": \"a/b\", \"size\": 0, \"records\": 1152921504606846976, \"content_hash\": \"0\", "
       "\"data_bytes\": 0, \"max_record_bytes\": 0, \"container\": \"TFRECORD\", "
-      "\"whole_records\": 0, \"left_out\": 0, \"indexed_records\": 0, \"slice_first\": 0, \"slice_stride\": 0, \"groups\": "
+      "\"whole_records\": 0, \"left_out\": 0, \"indexed_records\": 0, \"slice_first\": 0, \"slice_stride\": 0, "
+      "\"groups\": "
       "{\"groups\": [], \"records\": [], \"names\": []}}");
 }
 

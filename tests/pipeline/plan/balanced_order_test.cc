@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 // Two groups with one record each, a common group, and one that only the last shard has.
 const std::vector<uint64_t> kOfShards = {40, 0, 25, 12};
 const RecordGroups kFourGroups = {{"common", "late", "one", "single"},
-                              {{{0, 2}, {39, 1}}, {}, {{0, 3}, {24, 1}}, {{0, 1}, {5, 7}}}};
+                                  {{{0, 2}, {39, 1}}, {}, {{0, 3}, {24, 1}}, {{0, 1}, {5, 7}}}};
 
 std::shared_ptr<const DataOrder> Balanced(const std::vector<uint64_t>& counts, const PlanOptions& options,
                                           const Balance& balance) {
@@ -113,7 +113,8 @@ TEST(BalancedOrder, APositionIsFoundFromItsRecord) {
 // The records of a group, and their random numbers, depend on its name and its own records alone.
 TEST(BalancedOrder, AGroupKeepsItsRowsWhateverTheOthersAre) {
   const auto all = Balanced(kOfShards, {.seed = 9}, {kFourGroups, 0});
-  const auto two = Balanced({39, 0, 24, 12}, {.seed = 9}, {{{"common", "late"}, {{{0}, {39}}, {}, {{0}, {24}}, {{0, 1}, {5, 7}}}}, 1});
+  const auto two = Balanced({39, 0, 24, 12}, {.seed = 9},
+                            {{{"common", "late"}, {{{0}, {39}}, {}, {{0}, {24}}, {{0, 1}, {5, 7}}}}, 1});
   const auto rows = [](const DataOrder& order, const std::string& name) {
     std::vector<std::tuple<uint64_t, uint64_t, uint64_t>> out;
     for (uint64_t epoch = 0; epoch < 30; ++epoch) {
@@ -169,7 +170,7 @@ TEST(BalancedOrder, RefusesGroupsThatDoNotFit) {
   RecordGroups wrong = kFourGroups;
   wrong.shards.pop_back();
   EXPECT_THAT(error(wrong), HasSubstr("groups of 3 shards, and there are 4 shards"));
-  const std::vector<ShardGroups> firsts = {{{0, 2}, {39, 2}},  {{0, 2}, {39, 0}}, {{2, 0}, {39, 1}}, {{0, 0}, {39, 1}},
+  const std::vector<ShardGroups> firsts = {{{0, 2}, {39, 2}}, {{0, 2}, {39, 0}}, {{2, 0}, {39, 1}}, {{0, 0}, {39, 1}},
                                            {{0, 9}, {39, 1}}, {{0}, {39, 1}},    {{0, 2}, {39}},    {}};
   for (const ShardGroups& first : firsts) {
     wrong = kFourGroups;

@@ -94,7 +94,8 @@ TEST(BlendSchedule, AUnitHasRowsOfOneSetAndTheSharesAreThoseOfUnits) {
 
 TEST(BlendSchedule, ASetOfWeight0HasNoRowsUntilAChange) {
   const BlendSchedule schedule =
-      Make({{.at_rows = 640, .weights = {2, 0, 1}}, {.at_rows = 6400, .over_rows = 640, .weights = {0, 5, 1}}}, 0, {1, 0, 0});
+      Make({{.at_rows = 640, .weights = {2, 0, 1}}, {.at_rows = 6400, .over_rows = 640, .weights = {0, 5, 1}}}, 0,
+           {1, 0, 0});
   const std::vector<uint64_t> first = schedule.RowsBefore(640), second = schedule.RowsBefore(6400);
   EXPECT_THAT(first, ElementsAre(640, 0, 0));
   EXPECT_EQ(second[1], 0u);

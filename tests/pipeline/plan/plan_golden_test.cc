@@ -109,7 +109,10 @@ std::vector<BlendCase> BlendCases() {
        {.sets = {{"a", 3, 5}, {"b", 1, 2}, {"c", 1, 1}}, .changes = {{640, 256, {1, 1, 9}}, {2000, 0, {1, 2, 3}}}}},
       {{30, 0, 17, 200, 5},
        {},
-       {.sets = {{"a", 3, 5}, {"b", 1, 2}, {"c", 1, 0}}, .changes = {{1500, 0, {1, 0, 3}}}, .batch = 8, .single = true}},
+       {.sets = {{"a", 3, 5}, {"b", 1, 2}, {"c", 1, 0}},
+        .changes = {{1500, 0, {1, 0, 3}}},
+        .batch = 8,
+        .single = true}},
   };
   for (BlendCase c : data) {
     for (const Shuffle shuffle : {Shuffle::kNone, Shuffle::kChunked, Shuffle::kFull}) {

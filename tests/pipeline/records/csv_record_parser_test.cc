@@ -150,6 +150,33 @@ TEST(CsvRecordParser, AnyTableThatIsWrittenWithQuotesReadsBack) {
   }
 }
 
+// A thread keeps the first row of the last record.
+TEST(CsvRecordParser, EachRecordHasItsOwnNamesWhateverTheOneBeforeHad) {
+  const auto x = RecordParser::Create({{.key = "x"}}, {.format = RecordFormat::kCsv});
+  const auto y = RecordParser::Create({{.key = "y"}, {.key = "x"}}, {.format = RecordFormat::kCsv});
+  const auto tsv = RecordParser::Create({{.key = "x"}}, {.format = RecordFormat::kTsv});
+  const auto text = [](const auto& parser, const std::string& record) {
+    ParsedExample values;
+    const absl::Status parsed = parser->Parse(record, &values);
+    if (!parsed.ok()) return std::string(parsed.message());
+    return values[0].missing ? std::string("missing") : std::string(values[0].bytes.at(0));
+  };
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(text(x, "x,y\n1,2"), "1");
+    EXPECT_EQ(text(y, "x,y\n1,2"), "2");
+    EXPECT_EQ(text(x, "y,x\n3,4"), "4");
+    EXPECT_EQ(text(x, "y,x\n5,6"), "6");
+    EXPECT_EQ(text(x, "y,xx\n5,6"), "missing");
+    EXPECT_EQ(text(x, "x\n7"), "7");
+    EXPECT_EQ(text(tsv, "x\n7,8"), "7,8");
+    EXPECT_THAT(text(x, "x,x\n1,2"), HasSubstr("names this column twice"));
+    EXPECT_THAT(text(x, "x,y\n1"), HasSubstr("the row has 1 field, but the first row of the file names 2 columns"));
+    EXPECT_THAT(text(x, "x,y\n1,2\n"), HasSubstr("an end of a line outside of quotes"));
+    EXPECT_EQ(text(x, "x,\"y\n\"\n1,2"), "1");
+    EXPECT_THAT(text(x, "x,\"y\n1,2"), HasSubstr("a quote without an end"));
+  }
+}
+
 TEST(CsvRecordParser, TheListGuessesKindsThatLoseNothing) {
   const auto listed = ListCsvColumns("i,f,t,e,zip,q\n-3,0.5,cat,,01234,\"a\"\"b\"", RecordFormat::kCsv).value();
   const auto kind = [](const std::string& field) {
