@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -359,6 +360,10 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardTable::FetchInde
     return Changed(number, absl::StrCat("it holds ", (*index)->record_count(), " records with content hash ",
                                         absl::Hex((*index)->content_hash), ", not ", frozen.indexed_records(), " with ",
                                         absl::Hex(frozen.content_hash)));
+  }
+  const std::span<const uint32_t> groups = (*index)->group_records();
+  if (!std::equal(groups.begin(), groups.end(), frozen.groups.records.begin(), frozen.groups.records.end())) {
+    return Changed(number, "its index has other groups of records");
   }
   if ((*index)->longest_record() > options_.max_record_bytes) {
     return absl::ResourceExhaustedError(absl::StrCat(

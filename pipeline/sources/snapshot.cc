@@ -88,6 +88,10 @@ absl::StatusOr<Snapshot> Snapshot::Create(std::vector<SnapshotShard> shards, std
           absl::StrCat("shard ", shard.root, ":", shard.relative_path, " has ", shard.slice->of,
                        " records; a selection that counts records reads ", "shards of up to ", UINT32_MAX));
     }
+    if (shard.slice && !shard.groups.groups.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("shard ", shard.root, ":", shard.relative_path,
+                                                     " has groups of records, and a part of its index"));
+    }
     const uint64_t before = snapshot.starts_.back();
     if (shard.record_count >= kMaxRecords - before) {
       return absl::InvalidArgumentError(

@@ -59,11 +59,11 @@ struct RecordRef {
 class Snapshot {
  public:
   Snapshot() = default;
-  // If data sets have names, `set_shards` has the number of shards of each; the sets follow each other. Returns
-  // InvalidArgument unless the shards of a set are strictly ascending by the bytes of (root, relative_path), the shards
-  // of a set have one container, slices are inside their indexes of up to 2^32 records, and there are fewer than 2^31
-  // shards and 2^62 records.
-  // `group_names` are the groups of a balanced data set, ascending; GroupMap checks those of the shards.
+  // If data sets have names, `set_shards` has the number of shards of each; the sets follow each other. `group_names`
+  // are the groups of a balanced data set, ascending; GroupMap checks those of the shards. Returns InvalidArgument
+  // unless the shards of a set are strictly ascending by the bytes of (root, relative_path), the shards of a set have
+  // one container, slices are inside their indexes of up to 2^32 records, no shard has a slice and groups, and there
+  // are fewer than 2^31 shards and 2^62 records.
   static absl::StatusOr<Snapshot> Create(std::vector<SnapshotShard> shards, std::vector<uint32_t> set_shards = {},
                                          std::vector<std::string> group_names = {});
 

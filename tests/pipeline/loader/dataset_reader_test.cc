@@ -78,6 +78,20 @@ TEST(DatasetReader, AChangedFileStopsTheJobAndIsNamed) {
   EXPECT_NE(not_open_yet.message().find("data-00001"), absl::string_view::npos) << not_open_yet;
 }
 
+TEST(DatasetReader, AnIndexOfOtherGroupsIsRejected) {
+  support::TempFolder folder, other;
+  const support::TestDataset set = support::MakeNumberDataset(Shards(1, 10), folder.path());
+  std::vector<sources::SnapshotShard> shards = OpenOrDie(set)->snapshot().shards();
+  shards[0].groups = {{0, 1}, {4, 6}};
+  auto reader = DatasetReader::Create(
+      storage::LocalFiles(), *sources::Snapshot::Create(shards, {}, {"a", "b"}), set.roots,
+      IndexesFrom(sources::IndexStore::InStateDir(storage::LocalFiles(), other.path()), sources::IndexOptions()), {});
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  const auto bytes = (*reader)->RecordBytes(0);
+  EXPECT_TRUE(absl::IsFailedPrecondition(bytes.status())) << bytes.status();
+  EXPECT_NE(bytes.status().message().find("its index has other groups of records"), absl::string_view::npos);
+}
+
 TEST(DatasetReader, AnIndexOfAnotherContentIsRejected) {
   support::TempFolder folder, other;
   const support::TestDataset set = support::MakeNumberDataset(Shards(1, 10), folder.path());

@@ -79,6 +79,14 @@ TEST(Snapshot, RejectsASliceOutsideItsIndex) {
   }
 }
 
+TEST(Snapshot, RejectsASliceOfGroups) {
+  auto shards = Shards();
+  shards[0].groups = {{0}, {3}};
+  ASSERT_TRUE(Snapshot::Create(shards, {}, {"a"}).ok());
+  shards[0].Slice(0, 1, 2);
+  EXPECT_TRUE(absl::IsInvalidArgument(Snapshot::Create(shards, {}, {"a"}).status()));
+}
+
 TEST(Snapshot, RejectsShardsOutOfOrderOrTwice) {
   auto shards = Shards();
   std::swap(shards[0], shards[1]);
