@@ -246,9 +246,10 @@ absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(loader::Loader* loader,
   if (!options.state.empty()) {
     PS_ASSIGN_OR_RETURN(saved, plan::ParseState(options.state));
   }
-  PS_RETURN_IF_ERROR(client::CheckStart({load.spec().name(), job->format.get(), load.order_fingerprint(),
-                                         job->pipeline_fingerprint, options.accept_new_pipeline},
-                                        steps, saved));
+  PS_RETURN_IF_ERROR(
+      client::CheckStart({load.spec().name(), job->format.get(), load.order_fingerprint(), job->pipeline_fingerprint,
+                          options.accept_new_pipeline, load.order().single_batch()},
+                         steps, saved));
   uint64_t row_bytes = job->format->memory_bytes;
   if (job->format->ragged && load.num_records() > 0) {
     uint64_t bytes = 0;

@@ -194,9 +194,9 @@ absl::StatusOr<OpenedSession> SessionOpener::Make() {
   PS_RETURN_IF_ERROR(job.order->CheckBatchRows(step_rows));
   PS_ASSIGN_OR_RETURN(const plan::Steps steps,
                       plan::Steps::Create(job.positions, step_rows, job.last, options_.world_size));
-  PS_RETURN_IF_ERROR(CheckStart(
-      {job.name, job.format.get(), job.order_fingerprint, job.pipeline_fingerprint, options_.accept_new_pipeline},
-      steps, saved_));
+  PS_RETURN_IF_ERROR(CheckStart({job.name, job.format.get(), job.order_fingerprint, job.pipeline_fingerprint,
+                                 options_.accept_new_pipeline, job.order->single_batch()},
+                                steps, saved_));
   absl::StatusOr<std::shared_ptr<const plan::View>> view = MakeView(known.view(), job.order->num_records());
   if (absl::IsUnimplemented(view.status())) {
     return absl::FailedPreconditionError(absl::StrCat(

@@ -1,5 +1,7 @@
 #include "client/session/start_checks.h"
 
+#include <numeric>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
@@ -14,6 +16,18 @@ absl::Status CheckGroups(const StartCheck& check, const plan::Steps& steps) {
       "job ", check.job, " mixes rows in groups of ", group, " (mix.group), and a global batch of ", steps.step_size(),
       " rows over ", world_size, world_size == 1 ? " rank" : " ranks", " gives ", steps.step_size() / world_size,
       " rows to each, which cuts groups; choose a batch size that is a multiple of ", group * world_size));
+}
+
+// With blend.batches: SINGLE, a step of a start inside a batch must not reach into the next one.
+absl::Status CheckSingle(const StartCheck& check, const plan::Steps& steps, uint64_t position) {
+  if (check.single_batch == 0) return absl::OkStatus();
+  const uint64_t inside = position % check.single_batch;
+  if (inside % steps.step_size() == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the state's position ", position, " is row ", inside, " of a batch of ", check.single_batch,
+                   " rows of one data set (blend.batches: SINGLE), so batches of ", steps.step_size(),
+                   " rows from there on would have rows of two; choose a batch size that divides ",
+                   std::gcd(inside, check.single_batch)));
 }
 
 }  // namespace
@@ -31,7 +45,9 @@ absl::Status CheckStart(const StartCheck& check, const plan::Steps& steps,
     return absl::InvalidArgumentError(
         absl::StrCat("the state's position ", saved->position, " is beyond the epoch's ", steps.positions(), " rows"));
   }
-  if (!check.format->mix.has_value() || saved->position == steps.positions()) return absl::OkStatus();
+  if (saved->position == steps.positions()) return absl::OkStatus();
+  PS_RETURN_IF_ERROR(CheckSingle(check, steps, saved->position));
+  if (!check.format->mix.has_value()) return absl::OkStatus();
   const uint64_t group = check.format->mix->plan.group;
   if (saved->position % group == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/fault.h"
@@ -44,11 +46,17 @@ const plan::EpochOrder& PlanFor(const LoadJob& job, uint64_t session, uint64_t e
 
 std::vector<uint64_t> SubstitutesOf(const sources::Snapshot& snapshot, const SampleKey& key, uint64_t record) {
   const sources::RecordRef ref = snapshot.ToShard(record);
-  const uint64_t count = snapshot.shards()[ref.shard].record_count;
+  uint64_t first = 0, count = snapshot.shards()[ref.shard].record_count;
+  // Of a balanced data set, the records of the group.
+  for (uint64_t begin = 0; const uint32_t records : snapshot.shards()[ref.shard].groups.records) {
+    if (ref.record - begin < records && records > 1) std::tie(first, count) = std::pair(begin, records);
+    begin += records;
+    if (begin > ref.record) break;
+  }
   const plan::Permutation permutation(count, HashWords({kSubstituteDomain, key.seed, key.record_id}));
   std::vector<uint64_t> substitutes;
   for (uint64_t i = 0; i < count && substitutes.size() < kMaxSubstitutes; ++i) {
-    const uint64_t other = permutation.Permute(i);
+    const uint64_t other = first + permutation.Permute(i);
     if (other != ref.record) substitutes.push_back(snapshot.ToGlobal({ref.shard, other}));
   }
   return substitutes;

@@ -48,7 +48,8 @@ namespace penstock::loader {
 constexpr int kMaxSubstitutes = 8;
 
 // Returns the records whose content may replace a bad one, in the order in which they are tried: other records of its
-// shard, each once, at most kMaxSubstitutes. A pure function of the snapshot, the record, and key.seed and record_id.
+// shard, each once, at most kMaxSubstitutes. In a balanced data set they are of its group, unless it is the only one of
+// its group in the shard. A pure function of the snapshot, the record, and key.seed and record_id.
 std::vector<uint64_t> SubstitutesOf(const sources::Snapshot& snapshot, const SampleKey& key, uint64_t record);
 
 // State that a maker keeps from row to row, on whichever thread it runs.

@@ -1,6 +1,7 @@
 #include "pipeline/plan/blend_schedule.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,21 @@ constexpr uint64_t kPartDomain = 0x626c656e642d7031;  // "blend-p1"
 
 absl::Status ChangeError(size_t number, const std::string& text) {
   return absl::InvalidArgumentError(absl::StrCat("blend.change[", number, "]", text));
+}
+
+absl::Status InChange(size_t number, const absl::Status& status) {
+  return status.ok() ? status : ChangeError(number, absl::StrCat(": ", status.message()));
+}
+
+// Sets the weight in a step of a ramp to 0 if the ramp begins or ends with weight 0, and the share is smaller than a
+// row of `rows`.
+void DropSmallShares(const std::vector<double>& before, const std::vector<double>& after, uint64_t rows,
+                     std::vector<double>* now) {
+  const double total = std::accumulate(now->begin(), now->end(), 0.0);
+  for (size_t set = 0; set < now->size(); ++set) {
+    const bool is_faded = before[set] == 0 || after[set] == 0;
+    if (is_faded && (*now)[set] * static_cast<double>(rows) < total) (*now)[set] = 0;
+  }
 }
 
 }  // namespace
@@ -50,10 +66,11 @@ absl::StatusOr<BlendSchedule> BlendSchedule::Create(const std::vector<double>& w
       for (size_t set = 0; set < weights.size(); ++set) {
         now.push_back(before[set] + (change.weights[set] - before[set]) * done);
       }
+      DropSmallShares(before, change.weights, block.is_batch ? block.rows : Blend::kLargestBlock, &now);
       const auto passed = static_cast<uint64_t>(static_cast<unsigned __int128>(units) * step / steps);
-      PS_RETURN_IF_ERROR(schedule.Add((begin + passed) / step_units * step_units, now, seed, block));
+      PS_RETURN_IF_ERROR(InChange(i, schedule.Add((begin + passed) / step_units * step_units, now, seed, block)));
     }
-    PS_RETURN_IF_ERROR(schedule.Add(end / unit / step_units * step_units, change.weights, seed, block));
+    PS_RETURN_IF_ERROR(InChange(i, schedule.Add(end / unit / step_units * step_units, change.weights, seed, block)));
     before = change.weights;
   }
   return schedule;

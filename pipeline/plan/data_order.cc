@@ -119,6 +119,7 @@ absl::Status DataOrder::MakeBlend(const std::vector<uint64_t>& counts, const Ble
   if (rows > kMaxPositions) return TooManyRows();
   num_positions_ = static_cast<uint64_t>(rows);
   batch_ = blend.batch;
+  single_ = blend.single && blend.batch > 0;
   return absl::OkStatus();
 }
 
@@ -130,8 +131,8 @@ absl::Status DataOrder::MakeBalance(const Balance& balance) {
     AddPart(groups_->name(group), groups_->offsets(group));
     weights.push_back(std::pow(static_cast<double>(records_of_part(group)), balance.power));
   }
+  if (weights.empty()) return absl::InvalidArgumentError("balance: there are no groups");
   num_positions_ = num_records() * options_.repeats;
-  if (weights.empty()) return absl::OkStatus();
   absl::StatusOr<BlendSchedule> blend = BlendSchedule::Create(weights, {}, BlendSeed());
   if (!blend.ok()) {
     const auto least = std::min_element(weights.begin(), weights.end()) - weights.begin();
@@ -156,10 +157,9 @@ GroupMap::Place DataOrder::PartPlaceOf(uint64_t record) const {
 }
 
 absl::Status DataOrder::CheckBatchRows(uint64_t rows) const {
-  const bool single = blend_.has_value() && blend_->unit() > 1;
-  if (batch_ == 0 || (single ? rows != 0 && batch_ % rows == 0 : rows % batch_ == 0)) return absl::OkStatus();
+  if (batch_ == 0 || (single_ ? rows != 0 && batch_ % rows == 0 : rows % batch_ == 0)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("a batch of ", rows, " rows: with blend.batches: ",
-                                                 single ? "SINGLE it must divide" : "EXACT it must be a multiple of",
+                                                 single_ ? "SINGLE it must divide" : "EXACT it must be a multiple of",
                                                  " the job's batch.size, ", batch_));
 }
 
@@ -261,13 +261,14 @@ PlannedRow DataOrder::RowOf(uint64_t record, uint64_t pass) const {
   return {record, parts_[place.group].options.seed, pass, 0, place.number};
 }
 
-Cursor DataOrder::PlaceOf(const PlannedRow& row, uint64_t passes) const {
+std::optional<Cursor> DataOrder::PlaceOf(const PlannedRow& row, uint64_t passes) const {
   const uint32_t part = PartPlaceOf(row.record).group;
   const uint64_t pass = row.epoch + passes;
   const uint64_t position = PassOf(part, pass).PositionOf(row.number, row.repeat);
-  if (!blend_.has_value()) return {pass, position};
+  if (!blend_.has_value()) return Cursor{pass, position};
   const uint64_t place = blend_->PlaceOf({part, pass * records_of_part(part) + position});
-  return {place / num_positions_, place % num_positions_};
+  if (place == Blend::kNever) return std::nullopt;
+  return Cursor{place / num_positions_, place % num_positions_};
 }
 
 uint64_t DataOrder::Fingerprint(uint64_t snapshot_fingerprint) const {
@@ -282,8 +283,8 @@ uint64_t DataOrder::Fingerprint(uint64_t snapshot_fingerprint) const {
   for (uint32_t group = 0; groups_ != nullptr && group < parts(); ++group) {
     print.Add(std::string_view(groups_->name(group))).Add(records_of_part(group)).Add(share(group));
   }
-  if (blend_->unit() > 1) print.Add(std::string_view("single")).Add(blend_->unit());
-  if (batch_ > 0 && blend_->unit() == 1) print.Add(blend_->part(0).period_rows());
+  if (single_) print.Add(std::string_view("single")).Add(batch_);
+  if (batch_ > 0 && !single_) print.Add(blend_->part(0).period_rows());
   const std::vector<uint64_t> begins = blend_->begins();
   for (size_t part = 1; part < begins.size(); ++part) {
     print.Add(begins[part]).Add(blend_->part(part).block_rows());
@@ -345,8 +346,9 @@ uint64_t EpochOrder::ShuffledUpTo(uint64_t position) const {
   const uint64_t end =
       WithPass(row.part, row.pass, [&](const EpochPlan& plan) { return plan.ShuffledUpTo(row.position); });
   const uint64_t records = order_->records_of_part(row.part);
-  const uint64_t last = order_->blend_->PlaceOf({row.part, row.pass * records + end - 1}) - first_place_;
-  return std::min(std::max(last, position) + 1, num_positions());
+  const uint64_t last = order_->blend_->PlaceOf({row.part, row.pass * records + end - 1});
+  if (last == Blend::kNever) return position + 1;  // the data set ends in this window
+  return std::min(std::max(last - first_place_, position) + 1, num_positions());
 }
 
 }  // namespace penstock::plan

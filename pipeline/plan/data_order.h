@@ -101,7 +101,7 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
                                                                  const PlanOptions& options,
                                                                  const std::optional<BlendOptions>& blend);
   // Creates the order of a balanced data set without a name. An epoch has options.repeats rows for each record. Returns
-  // the errors of EpochPlan::Create(), Blend::Create() and GroupMap::Create().
+  // the errors of EpochPlan::Create(), Blend::Create() and GroupMap::Create(), and InvalidArgument without groups.
   static absl::StatusOr<std::shared_ptr<const DataOrder>> CreateBalanced(const std::vector<uint64_t>& counts,
                                                                          const PlanOptions& options,
                                                                          const Balance& balance);
@@ -116,6 +116,8 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   // Returns InvalidArgument unless readers may have global batches of `rows` rows: multiples of the blend's batch or,
   // if a batch is of one data set, divisors of it.
   absl::Status CheckBatchRows(uint64_t rows) const;
+  // Returns the rows of a batch of one data set, or 0 if batches may have several.
+  uint64_t single_batch() const { return single_ ? batch_ : 0; }
   // Returns the order of an epoch. O(parts), except for the epochs of the last calls.
   EpochOrder Epoch(uint64_t epoch) const;
 
@@ -152,8 +154,9 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   SetLocation Locate(uint64_t record) const;
   // Returns the row that the record is in pass `pass` of its part: of version 1, in epoch `pass`.
   PlannedRow RowOf(uint64_t record, uint64_t pass) const;
-  // Returns where the record of `row` is `passes` passes later: of version 1, `passes` epochs later.
-  Cursor PlaceOf(const PlannedRow& row, uint64_t passes) const;
+  // Returns where the record of `row` is `passes` passes later: of version 1, `passes` epochs later. Returns nullopt if
+  // its data set gives no rows from some row on.
+  std::optional<Cursor> PlaceOf(const PlannedRow& row, uint64_t passes) const;
   // Returns a fingerprint of the order. Two jobs with the same fingerprint have the same row at every position of every
   // epoch.
   uint64_t Fingerprint(uint64_t snapshot_fingerprint) const;
@@ -204,6 +207,7 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   std::shared_ptr<const GroupMap> groups_;  // null: the parts are the data sets
   std::optional<BlendSchedule> blend_;      // nullopt: version 1
   uint64_t batch_ = 0;                      // not 0: rows of a batch of the blend
+  bool single_ = false;                     // with batch_: a batch is of one data set
   uint64_t num_positions_ = 0;
 
   // First passes of the last epochs. They only save time.

@@ -71,7 +71,7 @@ absl::StatusOr<std::shared_ptr<const DataOrder>> DataOrderOf(const v1::JobSpec& 
   const bool has_records = std::any_of(counts.begin(), counts.end(), [](uint64_t count) { return count > 0; });
   if ((balance != nullptr && has_records) != !groups.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the snapshot of job ", job.name(), balance != nullptr ? " has no" : " has",
+        absl::StrCat("the snapshot of job ", job.name(), groups.empty() ? " has no" : " has",
                      " groups of records; its coordinator is of another release: upgrade it"));
   }
   if (balance != nullptr && has_records) {

@@ -92,11 +92,15 @@ std::span<const select::Operand> Step::operands() const {
   return expression_->operands();
 }
 
-absl::StatusOr<select::Value> Step::ValueOf(std::span<const select::Value> values, absl::string_view purpose) const {
-  PS_ASSIGN_OR_RETURN(const select::Value value, expression_->Evaluate(values));
-  if (value.state == select::Value::State::kPresent) return value;
+absl::Status Step::NoValue(absl::string_view purpose) const {
   return WithFault(Fault::kMissingFeature,
                    absl::InvalidArgumentError(absl::StrCat("`", expression_->text(), "` has no value to ", purpose)));
+}
+
+absl::StatusOr<select::Value> Step::ValueOf(std::span<const select::Value> values, absl::string_view purpose) const {
+  PS_ASSIGN_OR_RETURN(const select::Value value, expression_->Evaluate(values));
+  if (value.state != select::Value::State::kPresent) return NoValue(purpose);
+  return value;
 }
 
 absl::StatusOr<bool> Step::Keeps(std::string_view record, records::RecordFormat format,
@@ -116,11 +120,12 @@ absl::StatusOr<bool> Step::Keeps(std::string_view record, records::RecordFormat 
 
 absl::StatusOr<std::string> Step::GroupOf(std::span<const select::Value> values) const {
   PS_ASSIGN_OR_RETURN(const select::Value value, ValueOf(values, "balance by"));
+  if (value.type == select::Type::kDouble && std::isnan(value.real)) return NoValue("balance by");
   switch (value.type) {
     case select::Type::kInt64:
       return absl::StrCat(value.integer);
     case select::Type::kDouble:
-      return NumberText(value.real);
+      return NumberText(value.real == 0 ? 0.0 : value.real);  // also for -0.0
     case select::Type::kBool:
       return value.boolean ? "true" : "false";
     case select::Type::kString:

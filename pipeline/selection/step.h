@@ -41,7 +41,7 @@ class Step {
   absl::StatusOr<bool> Keeps(std::string_view record, records::RecordFormat format,
                              std::span<const select::Value> values) const;
   // Returns the name of a record's group: the text of its value. `values` are as for Keeps(). Requires makes_groups().
-  // Returns InvalidArgument if the record has no value, or one of more than kMaxGroupName bytes.
+  // Returns InvalidArgument if the record has no value or NaN, or one of more than kMaxGroupName bytes.
   absl::StatusOr<std::string> GroupOf(std::span<const select::Value> values) const;
   static constexpr size_t kMaxGroupName = 256;
 
@@ -59,6 +59,7 @@ class Step {
 
   // Returns the value of the expression. Returns InvalidArgument if the record has none; `purpose` is for the message.
   absl::StatusOr<select::Value> ValueOf(std::span<const select::Value> values, absl::string_view purpose) const;
+  absl::Status NoValue(absl::string_view purpose) const;
 
   std::optional<select::Expression> expression_;  // a condition, or the value that a part hashes; none: the content
   std::optional<Part> part_;                      // none: expression_ is a condition, or makes groups

@@ -17,6 +17,7 @@
 #include "client/cli/select/record_scan.h"
 #include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_slices.h"
+#include "pipeline/plan/record_groups.h"
 #include "pipeline/selection/feature_types.h"
 #include "pipeline/selection/job_selection.h"
 #include "pipeline/selection/record_filter.h"
@@ -352,6 +353,11 @@ class Select final : public Command {
     std::vector<std::pair<uint64_t, std::string>> sorted;
     for (const auto& [name, records] : GroupsOf(scanned)) sorted.emplace_back(records, absl::Utf8SafeCEscape(name));
     std::sort(sorted.begin(), sorted.end());
+    if (sorted.size() > plan::RecordGroups::kMaxGroups) {
+      std::printf("    more than %s: a job cannot balance them\n",
+                  Count(plan::RecordGroups::kMaxGroups, "group").c_str());
+      return;
+    }
     std::printf("    %s\n", Count(sorted.size(), "group").c_str());
     for (size_t i = 0; i < sorted.size(); ++i) {
       const bool is_last = i + 1 == sorted.size();

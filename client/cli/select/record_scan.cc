@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "base/status_place.h"
 #include "client/cli/select/value_text.h"
+#include "pipeline/plan/record_groups.h"
 #include "pipeline/sources/shard_reader.h"
 #include "pipeline/sources/shard_records.h"
 
@@ -68,7 +69,9 @@ class Scan {
     const uint64_t match = result->all_matches++;
     if (filter_.makes_groups()) {
       const absl::StatusOr<std::string> group = filter_.GroupOf(*scratch);
-      if (group.ok()) ++result->groups[*group];  // an error was one of the step
+      const bool is_full = result->groups.size() > plan::RecordGroups::kMaxGroups;
+      // An error was one of the step.
+      if (group.ok() && (!is_full || result->groups.contains(*group))) ++result->groups[*group];
     }
     const bool is_example = match >= shard.first_example && (match - shard.first_example) % shard.example_stride == 0;
     if (!is_example || result->examples.size() >= options_.examples) return;

@@ -16,6 +16,7 @@
 #include "pipeline/plan/view.h"
 #include "server/coordinator/assignment.h"
 #include "server/coordinator/state/decision_list.h"
+#include "server/coordinator/state/found_groups.h"
 #include "server/coordinator/state/quarantine.h"
 #include "server/coordinator/state/record_inquiries.h"
 #include "server/coordinator/state/shard_list.h"
@@ -41,6 +42,7 @@ struct JobEntry {
   // While PREPARING: the known shards. They move into `frozen` when all are indexed.
   std::vector<v1::Shard> shards;
   std::vector<bool> indexed;
+  FoundGroups groups;             // of a balanced data set, in the indexed shards
   uint64_t open_shards = 0;       // not indexed yet
   bool progress_to_tell = false;  // shards_indexed or decisions have grown since the last update of watchers
   std::string shortage;           // the last shortage of a worker; "" after a task of the job is done
@@ -82,6 +84,7 @@ struct JobEntry {
   void ForgetFoundShards() {
     shards = std::vector<v1::Shard>();
     indexed = std::vector<bool>();
+    groups = FoundGroups();
   }
 };
 

@@ -13,7 +13,6 @@
 #include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/plan/job_slices.h"
-#include "pipeline/plan/record_groups.h"
 #include "pipeline/plan/set_selections.h"
 #include "pipeline/plan/steps.h"
 #include "server/common/snapshot_proto.h"
@@ -84,35 +83,6 @@ absl::Status CheckKeepsSome(const v1::JobSpec& job, int set, std::span<const v1:
   return absl::FailedPreconditionError(absl::StrCat("dataset[", set, "].select: keeps none of the ", whole,
                                                     " records in the ", shards.size(), " files of job ", job.name(),
                                                     "; `penstock select` shows what each step keeps"));
-}
-
-// Numbers the groups of the shards, which have reported their names, and returns all names.
-absl::StatusOr<std::vector<std::string>> NumberGroups(std::vector<v1::Shard>* shards) {
-  std::set<std::string> sorted;
-  for (const v1::Shard& shard : *shards) {
-    if (shard.groups().names_size() != shard.groups().records_size() || (shard.records() > 0) != shard.has_groups()) {
-      return absl::InternalError(absl::StrCat("a worker reports wrong groups of ", FileName(shard), ": upgrade it"));
-    }
-    sorted.insert(shard.groups().names().begin(), shard.groups().names().end());
-  }
-  std::vector<std::string> names(sorted.begin(), sorted.end());
-  for (v1::Shard& shard : *shards) {
-    if (!shard.has_groups()) continue;
-    v1::ShardGroups& groups = *shard.mutable_groups();
-    for (const std::string& name : groups.names()) groups.add_groups(plan::NumberOf(name, names));
-    groups.clear_names();
-  }
-  return names;
-}
-
-// Returns InvalidArgument if the messages with the shards are too large.
-absl::Status CheckBytes(const std::vector<v1::Shard>& shards, uint64_t most) {
-  uint64_t bytes = 0;
-  for (const v1::Shard& shard : shards) bytes += shard.ByteSizeLong();
-  if (bytes <= most) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("the groups of ", shards.size(), " files take ", bytes, " bytes; at most ", most,
-                   " are possible: make fewer, larger shards, or sort the records by group"));
 }
 
 std::string Shortened(const std::string& text) {
@@ -293,6 +263,11 @@ absl::Status CoordinatorState::Indexed(JobEntry* entry, const BoardTask& task, c
                      shard.size(), " now; submit again when no program writes to it"));
   }
   known = shard;
+  if (plan::BalanceOf(plan::DatasetOf(entry->job.spec())) != nullptr) {
+    PS_RETURN_IF_ERROR(entry->groups.Take(&known));
+  } else if (known.has_groups()) {
+    return absl::InternalError(absl::StrCat("a worker reports groups of ", FileName(known), ": upgrade it"));
+  }
   entry->indexed[task.shard] = true;
   --entry->open_shards;
   entry->job.set_shards_indexed(static_cast<uint32_t>(entry->shards.size() - entry->open_shards));
@@ -314,9 +289,15 @@ absl::Status CoordinatorState::StartProbe(JobEntry* entry, Consequences* out) {
     }));
   }
   if (plan::BalanceOf(plan::DatasetOf(job.spec())) != nullptr) {
-    PS_ASSIGN_OR_RETURN(const std::vector<std::string> names, NumberGroups(&entry->shards));
+    const std::vector<std::string> names = entry->groups.Finish(&entry->shards);
     job.mutable_snapshot()->mutable_groups()->Assign(names.begin(), names.end());
-    PS_RETURN_IF_ERROR(CheckBytes(entry->shards, options_.max_snapshot_bytes));
+    uint64_t bytes = job.snapshot().ByteSizeLong();
+    for (const v1::Shard& shard : entry->shards) bytes += shard.ByteSizeLong();
+    if (bytes > options_.max_snapshot_bytes) {
+      return absl::InvalidArgumentError(absl::StrCat("the groups of ", entry->shards.size(), " files take ", bytes,
+                                                     " bytes; at most ", options_.max_snapshot_bytes,
+                                                     " are possible: make fewer, larger shards"));
+    }
   }
   entry->frozen = ShardList(entry->shards);
   entry->ForgetFoundShards();

@@ -163,6 +163,25 @@ TEST(LoaderPolicy, SubstituteMasksWhenNoSubstituteIsGood) {
   }
 }
 
+TEST(LoaderPolicy, SubstitutesInABalancedDataSetAreOfTheSameGroup) {
+  std::vector<sources::SnapshotShard> shards = MemoryDataset(2, 30, 10).snapshot().shards();
+  shards[0].groups = {{0, 1, 2}, {12, 1, 17}};
+  shards[1].groups = {{2}, {30}};
+  const auto snapshot = sources::Snapshot::Create(shards, {}, {"a", "b", "c"});
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  const auto group_of = [](uint64_t record) { return record < 12 ? 0 : record < 13 ? 1 : record < 30 ? 2 : 3; };
+  for (uint64_t record = 0; record < 60; ++record) {
+    const std::vector<uint64_t> found = SubstitutesOf(*snapshot, SampleKey{17, 0, 0, record}, record);
+    ASSERT_EQ(found.size(), 8u);
+    EXPECT_EQ(std::set<uint64_t>(found.begin(), found.end()).size(), 8u);
+    for (const uint64_t other : found) {
+      EXPECT_NE(other, record);
+      if (record != 12) EXPECT_EQ(group_of(other), group_of(record)) << record;
+      EXPECT_EQ(other / 30, record / 30);
+    }
+  }
+}
+
 TEST(LoaderPolicy, SubstitutesAreOtherRecordsOfTheSameShardEachOnce) {
   const MemoryDataset dataset(3, 30, 10);
   for (uint64_t record = 0; record < 90; ++record) {

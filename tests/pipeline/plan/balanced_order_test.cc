@@ -99,7 +99,7 @@ TEST(BalancedOrder, APositionIsFoundFromItsRecord) {
         ASSERT_LE(plan.ShuffledUpTo(p), plan.num_positions());
         const PlannedRow same = order->RowOf(row.record, row.epoch);
         ASSERT_EQ(std::pair(same.seed, same.number), std::pair(row.seed, row.number));
-        const Cursor next = order->PlaceOf(row, 1);
+        const Cursor next = order->PlaceOf(row, 1).value();
         const PlannedRow later = order->Epoch(next.epoch).RowAt(next.position);
         ASSERT_EQ(std::pair(later.record, later.epoch), std::pair(row.record, row.epoch + 1));
         const SetLocation at = order->Locate(row.record);
@@ -180,6 +180,8 @@ TEST(BalancedOrder, RefusesGroupsThatDoNotFit) {
   wrong = kFourGroups;
   wrong.names.emplace_back("unused");
   EXPECT_THAT(error(wrong), HasSubstr("no shard has a record of group 'unused'"));
+  EXPECT_THAT(std::string(DataOrder::CreateBalanced({0}, {}, {{{}, {{}}}, 0}).status().message()),
+              HasSubstr("there are no groups"));
   wrong = {std::vector<std::string>(RecordGroups::kMaxGroups + 1, "x"), {}};
   EXPECT_THAT(error(wrong), HasSubstr("16385 groups; at most 16384 are possible"));
   EXPECT_THAT(std::string(DataOrder::CreateBalanced({uint64_t{3} << 30, 1}, {},

@@ -109,6 +109,17 @@ TEST(BlendSchedule, ASetOfWeight0HasNoRowsUntilAChange) {
   EXPECT_GE(schedule.PlaceOf({1, 0}), 6400u);
 }
 
+// A share of 1 / 33 of a batch of 16 is less than a row.
+TEST(BlendSchedule, ARampOfExactBatchesFadesASetInAndOut) {
+  const BlendSchedule schedule = Make({{.at_rows = 3200, .over_rows = 3200, .weights = {1, 1}},
+                                       {.at_rows = 6400, .over_rows = 3200, .weights = {0, 1}}},
+                                      16, {1, 0});
+  CheckRows(schedule, 0, 12'000);
+  EXPECT_EQ(schedule.BlendAt(3200).count(1), 0u);
+  EXPECT_EQ(schedule.BlendAt(6400 + 16).count(1), 8u);
+  EXPECT_EQ(schedule.BlendAt(9600).count(0), 0u);
+}
+
 TEST(BlendSchedule, ChangesOfBatchesBeginWithABatch) {
   const BlendSchedule schedule = Make({{.at_rows = 1005, .over_rows = 400, .weights = {1, 9}}}, 20);
   for (size_t part = 1; part < schedule.begins().size(); ++part) EXPECT_EQ(schedule.begins()[part] % 20, 0u);
@@ -128,7 +139,7 @@ TEST(BlendSchedule, RejectsChangesOutOfOrder) {
   EXPECT_THAT(error({{.at_rows = 9, .over_rows = 9, .weights = {1, 1}}, {.at_rows = 17, .weights = {1, 1}}}),
               HasSubstr("blend.change[1].at_rows: 17; the change before it ends at row 18"));
   EXPECT_THAT(error({{.at_rows = 9, .weights = {1}}}), HasSubstr("blend.change[0].weights: 1 for 2 data sets"));
-  EXPECT_THAT(error({{.at_rows = 9, .weights = {1, -1}}}), HasSubstr("dataset[1].weight is -1"));
+  EXPECT_THAT(error({{.at_rows = 9, .weights = {1, -1}}}), HasSubstr("blend.change[0]: dataset[1].weight is -1"));
   EXPECT_THAT(error(std::vector<WeightChange>(17, {.at_rows = 1, .weights = {1, 1}})), HasSubstr("at most 16"));
   EXPECT_THAT(error({{.at_rows = UINT64_MAX, .weights = {1, 1}}}), HasSubstr("rows are below 2^62"));
 }

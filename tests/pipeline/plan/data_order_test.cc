@@ -90,7 +90,7 @@ TEST(DataOrder, PositionsAndPlacesAreTheInverse) {
       ASSERT_EQ(order->PlaceOf(row, 0), (Cursor{number, p}));
       ASSERT_GT(epoch.ShuffledUpTo(p), p);
       ASSERT_LE(epoch.ShuffledUpTo(p), epoch.num_positions());
-      const Cursor later = order->PlaceOf(row, 3);
+      const Cursor later = order->PlaceOf(row, 3).value();
       const PlannedRow again = order->Epoch(later.epoch).RowAt(later.position);
       ASSERT_EQ(again.record, row.record);
       ASSERT_EQ(again.epoch, row.epoch + 3);

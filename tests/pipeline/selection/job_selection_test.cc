@@ -133,6 +133,16 @@ TEST_F(JobSelection, ABalanceMakesGroupsOfTheValues) {
               HasSubstr("dataset[0].select[1].balance.by: there is no feature 'langg' (did you mean 'lang'?)"));
 }
 
+TEST_F(JobSelection, ZeroIsOneGroupWhateverItsSign) {
+  const std::string path = Shard("a", Entries(3));
+  job_.mutable_dataset(0)->add_select()->mutable_balance()->set_by("(n - 1) * -0.0 / 2");
+  const auto built =
+      sources::BuildIndexOf(storage::LocalFiles(), path, *WithSelection(sources::IndexOptionsOf(job_), *Make({path})));
+  ASSERT_TRUE(built.ok()) << built.status();
+  EXPECT_EQ(std::vector<std::string>(built->index->group_names().begin(), built->index->group_names().end()),
+            std::vector<std::string>{"0"});
+}
+
 TEST_F(JobSelection, ARecordWithoutAGroupIsBad) {
   records::ExampleBuilder without, long_name;
   without.Int64("n", 1);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pipeline/plan/snapshot_groups.h"
+#include "server/coordinator/state/found_groups.h"
 #include "tests/server/coordinator/state_harness.h"
 
 namespace penstock::coordinator {
@@ -78,6 +79,59 @@ TEST_F(CoordinatorBalance, NumbersTheGroupsOfAllShardsByName) {
   h.Restart();
   check();
   EXPECT_EQ(h.Job("train").order_fingerprint(), fingerprint);
+}
+
+v1::Shard Reported(const Groups& groups) {
+  v1::Shard shard;
+  uint64_t records = 0;
+  for (const auto& [name, count] : groups) {
+    shard.mutable_groups()->add_names(name);
+    shard.mutable_groups()->add_records(count);
+    records += count;
+  }
+  shard.set_records(records);
+  return shard;
+}
+
+// The coordinator keeps no name twice, so reports of many values end the preparation before they fill its memory.
+TEST(FoundGroups, TooManyAreRefusedWhileTheyAreReported) {
+  FoundGroups found;
+  absl::Status status;
+  int shards = 0;
+  for (; status.ok() && shards < 100; ++shards) {
+    Groups own;
+    for (int i = 0; i < 1000; ++i) own[std::to_string(1000 * shards + i)] = 1;
+    v1::Shard shard = Reported(own);
+    status = found.Take(&shard);
+    EXPECT_EQ(shard.groups().names_size(), 0);
+  }
+  EXPECT_EQ(shards, 17);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("more than 16384 groups; balance by a value that many records"));
+
+  Groups all;
+  for (int i = 0; i < 10'000; ++i) all[std::to_string(i)] = 1;
+  FoundGroups pairs;
+  for (shards = 0, status = absl::OkStatus(); status.ok() && shards < 1000; ++shards) {
+    v1::Shard shard = Reported(all);
+    status = pairs.Take(&shard);
+  }
+  EXPECT_EQ(shards, 420);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("more than 4194304 pairs of a group and a shard"));
+}
+
+TEST(FoundGroups, AWrongReportIsRefused) {
+  FoundGroups found;
+  v1::Shard shard = Reported({{"a", 1}, {"b", 2}});
+  shard.mutable_groups()->mutable_names()->SwapElements(0, 1);
+  EXPECT_TRUE(absl::IsInternal(found.Take(&shard)));
+  shard = Reported({{"a", 1}, {"b", 2}});
+  shard.set_records(4);
+  EXPECT_TRUE(absl::IsInternal(found.Take(&shard)));
+  shard = Reported({{"a", 1}, {"b", 0}});
+  EXPECT_TRUE(absl::IsInternal(found.Take(&shard)));
+  shard = Reported({{"a", 1}});
+  shard.mutable_groups()->add_groups(0);
+  EXPECT_TRUE(absl::IsInternal(found.Take(&shard)));
 }
 
 TEST_F(CoordinatorBalance, AReportWithoutGroupsFailsTheJob) {

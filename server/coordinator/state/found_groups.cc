@@ -1,0 +1,54 @@
+#include "server/coordinator/state/found_groups.h"
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/plan/record_groups.h"
+
+namespace penstock::coordinator {
+
+absl::Status FoundGroups::Take(v1::Shard* shard) {
+  v1::ShardGroups& groups = *shard->mutable_groups();
+  uint64_t records = 0;
+  bool is_right = groups.names_size() == groups.records_size() && groups.groups().empty();
+  for (int i = 0; i < groups.records_size() && is_right; ++i) {
+    records += groups.records(i);
+    is_right = groups.records(i) > 0 && (i == 0 || groups.names(i - 1) < groups.names(i));
+  }
+  if (!is_right || records != shard->records()) {
+    return absl::InternalError(
+        absl::StrCat("a worker reports wrong groups of ", shard->root(), "/", shard->path(), ": upgrade it"));
+  }
+  for (const std::string& name : groups.names()) {
+    groups.add_groups(numbers_.try_emplace(name, static_cast<uint32_t>(numbers_.size())).first->second);
+  }
+  groups.clear_names();
+  parts_ += static_cast<uint64_t>(groups.groups_size());
+  if (groups.groups().empty()) shard->clear_groups();
+  if (numbers_.size() > plan::RecordGroups::kMaxGroups) {
+    return absl::InvalidArgumentError(absl::StrCat("balance: more than ", plan::RecordGroups::kMaxGroups,
+                                                   " groups; balance by a value that many records have, such as "
+                                                   "their class"));
+  }
+  if (parts_ > plan::RecordGroups::kMaxParts) {
+    return absl::InvalidArgumentError(absl::StrCat("balance: more than ", plan::RecordGroups::kMaxParts,
+                                                   " pairs of a group and a shard; make fewer, larger shards, or sort "
+                                                   "the records by group"));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> FoundGroups::Finish(std::vector<v1::Shard>* shards) const {
+  std::vector<std::string> names;
+  std::vector<uint32_t> sorted(numbers_.size());  // by number in the reports
+  for (const auto& [name, number] : numbers_) {
+    sorted[number] = static_cast<uint32_t>(names.size());
+    names.push_back(name);
+  }
+  // The groups of a shard are in the order of their names already.
+  for (v1::Shard& shard : *shards) {
+    for (uint32_t& group : *shard.mutable_groups()->mutable_groups()) group = sorted[group];
+    if (shard.groups().groups().empty()) shard.clear_groups();
+  }
+  return names;
+}
+
+}  // namespace penstock::coordinator
