@@ -47,7 +47,7 @@ const plan::EpochOrder& PlanFor(const LoadJob& job, uint64_t session, uint64_t e
 std::vector<uint64_t> SubstitutesOf(const sources::Snapshot& snapshot, const SampleKey& key, uint64_t record) {
   const sources::RecordRef ref = snapshot.ToShard(record);
   uint64_t first = 0, count = snapshot.shards()[ref.shard].record_count;
-  // Of a balanced data set, the records of the group.
+  // A balanced data set replaces records by others of their group.
   for (uint64_t begin = 0; const uint32_t records : snapshot.shards()[ref.shard].groups.records) {
     if (ref.record - begin < records && records > 1) std::tie(first, count) = std::pair(begin, records);
     begin += records;

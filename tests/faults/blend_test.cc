@@ -1,5 +1,5 @@
-// A job that blends data sets with selections and ops of their own, in exact batches and with weights that change, on
-// real processes: a worker that is killed, one that drains, and a coordinator that restarts.
+// Jobs with plan version 2 on real processes: a worker that is killed, one that drains, and a coordinator that
+// restarts.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -9,6 +9,30 @@
 namespace penstock::faults {
 namespace {
 
+// Reads two epochs, and expects the rows of a local job in at least `least` steps.
+void ExpectItsRowsThroughFaults(const support::TestDataset& dataset, size_t least) {
+  const std::string expected = support::PlainDigest(dataset, dataset.job, 2);
+  support::ProcessCluster cluster({.workers = 3}, dataset.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset.job).ok()) << cluster.Logs();
+  ASSERT_TRUE(cluster.control().WaitForOwners(dataset.job.name(), 3)) << cluster.Logs();
+  support::ReadPlan plan;
+  plan.options.job = dataset.job.name();
+  plan.options.epochs = 2;
+  plan.options.prefetch_steps = 2;
+  plan.timeout = absl::Seconds(90);
+  plan.after_step = [&](uint64_t steps) {
+    if (steps == 3) cluster.worker(1).process->Signal(SIGKILL);
+    if (steps == 10) cluster.RestartCoordinator();
+    if (steps == 20) cluster.RestartWorker(1);
+    EXPECT_TRUE(steps != 25 || cluster.control().Drain(cluster.worker(0).id).ok());
+  };
+  const support::ReadResult result = support::ReadThrough(cluster.address(), plan);
+  ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
+  EXPECT_GE(result.steps.size(), least);
+  EXPECT_EQ(result.digest, expected);
+}
+
+// Data sets have selections and ops of their own, batches are exact, and weights change.
 TEST(BlendedJob, KeepsItsRowsWhileWorkersAndTheCoordinatorDie) {
   const support::TempFolder folder;
   support::TestDataset dataset = support::MakeImageDataset({.shards = 6, .records_per_shard = 40}, folder.path());
@@ -31,25 +55,18 @@ TEST(BlendedJob, KeepsItsRowsWhileWorkersAndTheCoordinatorDie) {
   weight->set_key("a");
   weight->set_value(2);
   dataset.job.mutable_batch()->set_size(16);
-  const std::string expected = support::PlainDigest(dataset, dataset.job, 2);
-  support::ProcessCluster cluster({.workers = 3}, dataset.roots);
-  ASSERT_TRUE(cluster.control().Submit(dataset.job).ok()) << cluster.Logs();
-  ASSERT_TRUE(cluster.control().WaitForOwners(dataset.job.name(), 3)) << cluster.Logs();
-  support::ReadPlan plan;
-  plan.options.job = dataset.job.name();
-  plan.options.epochs = 2;
-  plan.options.prefetch_steps = 2;
-  plan.timeout = absl::Seconds(90);
-  plan.after_step = [&](uint64_t steps) {
-    if (steps == 3) cluster.worker(1).process->Signal(SIGKILL);
-    if (steps == 10) cluster.RestartCoordinator();
-    if (steps == 20) cluster.RestartWorker(1);
-    EXPECT_TRUE(steps != 25 || cluster.control().Drain(cluster.worker(0).id).ok());
-  };
-  const support::ReadResult result = support::ReadThrough(cluster.address(), plan);
-  ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
-  EXPECT_EQ(result.steps.size(), 40u);
-  EXPECT_EQ(result.digest, expected);
+  ExpectItsRowsThroughFaults(dataset, 40);
+}
+
+TEST(BalancedJob, KeepsItsRowsWhileWorkersAndTheCoordinatorDie) {
+  const support::TempFolder folder;
+  support::TestDataset dataset = support::MakeImageDataset({.shards = 6, .records_per_shard = 40}, folder.path());
+  dataset.job.mutable_dataset(0)->add_select()->mutable_sample()->set_fraction(0.8);
+  v1::Balance* const balance = dataset.job.mutable_dataset(0)->add_select()->mutable_balance();
+  balance->set_by("hash(col('image/encoded')) % 23 // (1 + hash(col('image/encoded')) % 5)");  // groups of many sizes
+  balance->set_power(0.25);
+  dataset.job.mutable_batch()->set_size(8);
+  ExpectItsRowsThroughFaults(dataset, 31);
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ namespace penstock::coordinator {
 // A value. Not thread-safe. Keeps each name once, within the limits of plan::RecordGroups.
 class FoundGroups {
  public:
-  // Replaces the names of the shard's groups, as a worker reports them, by numbers. Returns InvalidArgument if there are
-  // too many groups, or parts of shards, and Internal if the report is wrong.
+  // Replaces the names of the shard's groups, as a worker reports them, by numbers. Returns InvalidArgument if there
+  // are too many groups, or parts of shards, and Internal if the report is wrong.
   absl::Status Take(v1::Shard* shard);
   // Numbers the groups of all shards by their names, which it returns, ascending.
   std::vector<std::string> Finish(std::vector<v1::Shard>* shards) const;
