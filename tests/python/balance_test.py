@@ -100,7 +100,7 @@ def table(folder, rows_of):
 def test_classes_of_a_table_are_strings(tmp_path, monkeypatch):
     monkeypatch.setenv("PENSTOCK_PROGRAM", str(BIN / "penstock"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    job = table(tmp_path / "data", [["cat"] * 70 + ["dog"] * 2, [], ["Ünï, \"x\"".replace('"', "").replace(",", "")] * 3 + ["cat"] * 25])
+    job = table(tmp_path / "data", [["cat"] * 70 + ["dog"] * 2, [], ["Ünï x"] * 3 + ["cat"] * 25])
     with penstock.Loader(job, data_root=tmp_path / "data", epochs=2) as loader:
         kinds = collections.Counter(kind.decode() for batch in loader for kind in batch["kind"])
     assert sum(kinds.values()) == 200
@@ -133,7 +133,7 @@ def test_a_value_of_each_record_makes_too_many_groups(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     job = table(tmp_path / "data", [["a"] * 20000])
     job.dataset[0].select[0].balance.by = "id"
-    with pytest.raises(penstock.PenstockError, match="more than 16384 values to balance by; balance by a value that many records have"):
+    with pytest.raises(penstock.PenstockError, match="more than 16384 values to balance by; balance by a value that"):
         next(iter(penstock.Loader(job, data_root=tmp_path / "data")))
 
 
