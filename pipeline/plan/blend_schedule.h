@@ -39,6 +39,7 @@ class BlendSchedule {
                                               Blend::Block block = {}, uint64_t unit = 1);
 
   uint64_t unit() const { return unit_; }
+  size_t parts() const { return parts_.size(); }
   // Returns the first place of each part. The first one is 0.
   std::vector<uint64_t> begins() const;
   // Returns a part. Its rows are units.

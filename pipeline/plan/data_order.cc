@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/hash.h"
+#include "base/portable_math.h"
 #include "base/status_macros.h"
 #include "pipeline/plan/permutation.h"
 #include "pipeline/plan/state.h"
@@ -25,6 +26,14 @@ constexpr uint64_t kLargestEpochBlock = 1 << 18;
 // Returns ceil(records * rows / share).
 unsigned __int128 RowsForPass(uint64_t records, uint64_t share, uint64_t rows) {
   return (static_cast<unsigned __int128>(records) * rows + share - 1) / share;
+}
+
+static_assert(RecordGroups::kMaxGroups <= Blend::kMaxSets);
+
+// Returns n^power with the same bits on every machine, because each of them computes the shares. n >= 1.
+double PowerOf(uint64_t n, double power) {
+  const auto number = static_cast<double>(n);
+  return power == 1 ? number : PortableExp(power * PortableLog(number));
 }
 
 absl::Status TooManyRows() { return absl::InvalidArgumentError("an epoch of the blend has more than 2^62 rows"); }
@@ -129,7 +138,7 @@ absl::Status DataOrder::MakeBalance(const Balance& balance) {
   std::vector<double> weights;
   for (uint32_t group = 0; group < groups_->groups(); ++group) {
     AddPart(groups_->name(group), groups_->offsets(group));
-    weights.push_back(std::pow(static_cast<double>(records_of_part(group)), balance.power));
+    weights.push_back(PowerOf(records_of_part(group), balance.power));
   }
   if (weights.empty()) return absl::InvalidArgumentError("balance: there are no groups");
   num_positions_ = num_records() * options_.repeats;
@@ -181,14 +190,15 @@ EpochOrder DataOrder::Epoch(uint64_t epoch) const {
 
 DataOrder::FirstPasses DataOrder::FirstPassesOf(uint64_t epoch) const {
   FirstPasses passes;
+  if (!blend_.has_value()) {
+    passes.push_back({0, PassOf(0, epoch)});
+    return passes;
+  }
+  const std::vector<uint64_t> rows = blend_->RowsBefore(epoch * num_positions_);
   passes.reserve(parts());
   for (uint32_t part = 0; part < parts(); ++part) {
-    if (blend_.has_value()) {
-      const uint64_t pass = blend_->RowsBefore(part, epoch * num_positions_) / records_of_part(part);
-      passes.push_back({pass, PassOf(part, pass)});
-    } else {
-      passes.push_back({0, PassOf(part, epoch)});
-    }
+    const uint64_t pass = rows[part] / records_of_part(part);
+    passes.push_back({pass, PassOf(part, pass)});
   }
   return passes;
 }
@@ -203,7 +213,7 @@ double DataOrder::PassesOfShard(uint64_t shard) const {
   if (groups_ == nullptr) {
     const uint32_t set = SetOf(shard);
     double share = 0;
-    for (size_t part = 0; blend_.has_value() && part < blend_->begins().size(); ++part) {
+    for (size_t part = 0; blend_.has_value() && part < blend_->parts(); ++part) {
       const Blend& blend = blend_->part(part);
       share = std::max(share, static_cast<double>(blend.count(set)) / static_cast<double>(blend.block_rows()));
     }

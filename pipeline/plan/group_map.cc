@@ -13,24 +13,13 @@ absl::Status Inconsistent(uint64_t shard) {
   return absl::InvalidArgumentError(absl::StrCat("the groups of shard ", shard, " do not fit its records"));
 }
 
-absl::Status CheckLimits(const RecordGroups& groups) {
-  if (groups.names.size() > RecordGroups::kMaxGroups) {
-    return absl::ResourceExhaustedError(absl::StrCat(groups.names.size(), " groups; at most ", RecordGroups::kMaxGroups,
-                                                     " are possible: balance by a value that fewer records differ in"));
-  }
-  size_t parts = 0;
-  for (const ShardGroups& shard : groups.shards) parts += shard.groups.size();
-  if (parts <= RecordGroups::kMaxParts) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      groups.names.size(), " groups in ", groups.shards.size(), " shards make ", parts, " parts of shards; at most ",
-      RecordGroups::kMaxParts, " are possible: make fewer, larger shards, or sort the records by group"));
-}
-
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const GroupMap>> GroupMap::Create(std::shared_ptr<const ShardOffsets> offsets,
                                                                  const RecordGroups& groups) {
-  PS_RETURN_IF_ERROR(CheckLimits(groups));
+  size_t pairs = 0;
+  for (const ShardGroups& shard : groups.shards) pairs += shard.groups.size();
+  PS_RETURN_IF_ERROR(CheckLimits(groups.names.size(), pairs));
   if (groups.shards.size() != offsets->num_shards()) {
     return absl::InvalidArgumentError(
         absl::StrCat("groups of ", groups.shards.size(), " shards, and there are ", offsets->num_shards(), " shards"));

@@ -26,7 +26,7 @@ class GroupMap {
   };
 
   // Creates the map. `offsets` are those of the shards. Returns InvalidArgument if `groups` does not fit `offsets` or
-  // is inconsistent, and ResourceExhausted if it has more groups or parts than RecordGroups allows.
+  // is inconsistent, and the errors of CheckLimits().
   static absl::StatusOr<std::shared_ptr<const GroupMap>> Create(std::shared_ptr<const ShardOffsets> offsets,
                                                                 const RecordGroups& groups);
 

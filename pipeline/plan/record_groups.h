@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
+
 namespace penstock::plan {
 
 // The groups of one shard. Its records are numbered in the order of their groups.
@@ -27,14 +29,18 @@ inline uint32_t NumberOf(std::string_view name, const std::vector<std::string>& 
 // The groups of all shards.
 struct RecordGroups {
   static constexpr size_t kMaxGroups = 16384;
-  // Parts of shards, over all shards. Each takes about 40 bytes in each process that knows the order.
-  static constexpr size_t kMaxParts = size_t{1} << 22;
+  // Pairs of a group and a shard. Each takes about 40 bytes in each process that knows the order.
+  static constexpr size_t kMaxPairs = size_t{1} << 22;
 
   std::vector<std::string> names;  // by number; ascending by their bytes
   std::vector<ShardGroups> shards;
 
   bool empty() const { return names.empty(); }
 };
+
+// Returns InvalidArgument, with the way out, if there are more groups than kMaxGroups, or more pairs of a group and a
+// shard with records of it than kMaxPairs.
+absl::Status CheckLimits(size_t groups, size_t pairs);
 
 }  // namespace penstock::plan
 

@@ -44,20 +44,9 @@ uint64_t IdOf(const v1::Selection& selection) {
 // Collects the groups of a shard's records.
 class GroupNames {
  public:
-  explicit GroupNames(bool wanted) : wanted_(wanted) {}
-
-  bool wanted() const { return wanted_; }
-
-  absl::Status Add(const absl::StatusOr<std::string>& name, const std::string& path) {
-    PS_RETURN_IF_ERROR(name.status());
-    const auto [found, is_new] = numbers_.try_emplace(*name, static_cast<uint32_t>(numbers_.size()));
-    if (is_new && numbers_.size() > plan::RecordGroups::kMaxGroups) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, ": its records have more than ", plan::RecordGroups::kMaxGroups,
-                       " values to balance by; balance by a value that many records have, such as their class"));
-    }
-    of_records_.push_back(found->second);
-    return absl::OkStatus();
+  absl::Status Add(const std::string& name) {
+    of_records_.push_back(numbers_.try_emplace(name, static_cast<uint32_t>(numbers_.size())).first->second);
+    return plan::CheckLimits(numbers_.size(), 0);
   }
 
   // Numbers the groups by their names.
@@ -74,7 +63,6 @@ class GroupNames {
   }
 
  private:
-  const bool wanted_;
   std::map<std::string, uint32_t> numbers_;  // by name; in the order of their first records
   std::vector<uint32_t> of_records_;
 };
@@ -94,7 +82,7 @@ class Filters final : public sources::RecordSelection {
     }
     const auto features = filter_.FeaturesToRead(reader.index().kind().container);
     sources::SelectedRecords selected;
-    GroupNames groups(filter_.makes_groups());
+    GroupNames groups;
     RecordFilter::Scratch scratch;
     sources::RecordBuffer buffer;
     PS_RETURN_IF_ERROR(sources::ForEachRecord(
@@ -110,7 +98,9 @@ class Filters final : public sources::RecordSelection {
           if (!matches.ok()) return Bad(reader, k, read.ok(), matches.status(), &selected);
           if (!*matches) return absl::OkStatus();
           selected.numbers.push_back(static_cast<uint32_t>(k));
-          return groups.wanted() ? groups.Add(filter_.GroupOf(scratch), reader.path()) : absl::OkStatus();
+          if (!filter_.makes_groups()) return absl::OkStatus();
+          const absl::Status added = groups.Add(scratch.group);
+          return added.ok() ? added : AtPlace(reader.path(), added);
         }));
     selected.groups = groups.Take();
     return selected;

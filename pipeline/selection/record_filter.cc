@@ -76,6 +76,12 @@ absl::StatusOr<bool> RecordFilter::Matches(std::string_view record, Scratch* scr
   return matches == steps_.size();
 }
 
+absl::StatusOr<bool> RecordFilter::Keeps(const Step& step, std::string_view record, Scratch* scratch) const {
+  if (!step.makes_groups()) return step.Keeps(record, format_, scratch->values);
+  PS_ASSIGN_OR_RETURN(scratch->group, step.GroupOf(scratch->values));
+  return true;
+}
+
 absl::StatusOr<size_t> RecordFilter::CountMatches(std::string_view record, Scratch* scratch) const {
   if (requests_.empty()) {
     scratch->parsed.clear();
@@ -89,7 +95,7 @@ absl::StatusOr<size_t> RecordFilter::CountMatches(std::string_view record, Scrat
     for (size_t i = 0; i < places.size(); ++i) {
       scratch->values.push_back(ValueOf(step.operands()[i].fact, scratch->parsed[places[i]]));
     }
-    PS_ASSIGN_OR_RETURN(const bool keeps, step.Keeps(record, format_, scratch->values));
+    PS_ASSIGN_OR_RETURN(const bool keeps, Keeps(step, record, scratch));
     if (!keeps) return n;
   }
   return steps_.size();
@@ -107,7 +113,7 @@ absl::StatusOr<size_t> RecordFilter::CountStepByStep(std::string_view record, co
     for (size_t i = 0; i < places.size(); ++i) {
       scratch->values.push_back(ValueOf(step.operands()[i].fact, scratch->parsed[i]));
     }
-    PS_ASSIGN_OR_RETURN(const bool keeps, step.Keeps(record, format_, scratch->values));
+    PS_ASSIGN_OR_RETURN(const bool keeps, Keeps(step, record, scratch));
     if (!keeps) {
       scratch->parsed.clear();
       return n;

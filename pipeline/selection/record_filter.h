@@ -37,7 +37,8 @@ class RecordFilter {
   // Memory that a thread keeps from record to record.
   struct Scratch {
     records::ParsedExample parsed;
-    std::vector<select::Value> values;  // the operands of the last step that was evaluated
+    std::vector<select::Value> values;
+    std::string group;  // if makes_groups(): the group of the last record that all steps keep
   };
 
   // Returns the number of steps, from the first on, that keep the record before one that drops it. Evaluates no step
@@ -47,10 +48,6 @@ class RecordFilter {
   absl::StatusOr<size_t> CountMatches(std::string_view record, Scratch* scratch) const;
   // Returns whether the last step makes groups of the records.
   bool makes_groups() const { return !steps_.empty() && steps_.back().step.makes_groups(); }
-  // Returns the name of the group of the record for which Matches() has just returned true. Requires makes_groups().
-  absl::StatusOr<std::string> GroupOf(const Scratch& scratch) const {
-    return steps_.back().step.GroupOf(scratch.values);
-  }
   // Returns whether all steps keep the record.
   absl::StatusOr<bool> Matches(std::string_view record, Scratch* scratch) const;
 
@@ -64,6 +61,8 @@ class RecordFilter {
   RecordFilter(std::vector<ParsedStep> steps, records::RecordParser parser)
       : steps_(std::move(steps)), parser_(std::move(parser)) {}
 
+  // Returns whether the step keeps the record. Sets scratch->group if the step makes groups.
+  absl::StatusOr<bool> Keeps(const Step& step, std::string_view record, Scratch* scratch) const;
   // Does the same as CountMatches() for a record in which a feature of some step is bad. `parsed` is that error.
   absl::StatusOr<size_t> CountStepByStep(std::string_view record, const absl::Status& parsed, Scratch* scratch) const;
   // Returns the error of a record in which a feature has another type than in the first records. `parsed` is the error

@@ -105,10 +105,6 @@ absl::StatusOr<select::Value> Step::ValueOf(std::span<const select::Value> value
 
 absl::StatusOr<bool> Step::Keeps(std::string_view record, records::RecordFormat format,
                                  std::span<const select::Value> values) const {
-  if (makes_groups_) {
-    PS_RETURN_IF_ERROR(GroupOf(values).status());
-    return true;
-  }
   if (!part_) return expression_->Matches(values);
   if (!expression_) {
     PS_ASSIGN_OR_RETURN(const uint64_t hash, HashContent(record, format, part_->seed));

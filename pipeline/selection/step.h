@@ -32,12 +32,12 @@ class Step {
   std::span<const select::Operand> operands() const;
   // Returns whether the step needs all bytes of a record.
   bool reads_content() const { return !expression_; }
-  // Returns whether the step keeps all records, and makes groups of them.
+  // Returns whether the step makes groups of the records, and keeps those that have one.
   bool makes_groups() const { return makes_groups_; }
 
-  // Returns whether the step keeps the record. `values` are those of operands(). `record` may be a part of the record
-  // unless reads_content(). Returns InvalidArgument if the record is bad: it has no value to split or to balance by, or
-  // the errors of Expression::Evaluate() and HashContent().
+  // Returns whether the step, which makes no groups, keeps the record. `values` are those of operands(). `record` may
+  // be a part of the record unless reads_content(). Returns InvalidArgument if the record is bad: it has no value to
+  // split by, or the errors of Expression::Evaluate() and HashContent().
   absl::StatusOr<bool> Keeps(std::string_view record, records::RecordFormat format,
                              std::span<const select::Value> values) const;
   // Returns the name of a record's group: the text of its value. `values` are as for Keeps(). Requires makes_groups().

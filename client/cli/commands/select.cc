@@ -48,8 +48,9 @@ struct Shards {
 // The result over all shards.
 struct Total {
   uint64_t records = 0, bad = 0;
-  std::vector<uint64_t> by_step;  // records that each step and those before it keep
-  uint64_t matches = 0;           // records that all keep
+  std::vector<uint64_t> by_step;                // records that each step and those before it keep
+  uint64_t matches = 0;                         // records that all keep
+  std::map<std::string, uint64_t> groups = {};  // if the last step makes groups: the records of each
   double share() const { return records == 0 ? 0 : static_cast<double>(matches) / static_cast<double>(records); }
 };
 
@@ -247,7 +248,11 @@ class Select final : public Command {
       total.bad += shard.bad;
       if (!shard.failed.ok()) failed.push_back(shard.failed);
     }
-    for (const ScannedShard& shard : scanned) total.matches += shard.all_matches;
+    for (const ScannedShard& shard : scanned) {
+      total.matches += shard.all_matches;
+      for (const auto& [name, records] : shard.groups) total.groups[name] += records;
+    }
+    PS_RETURN_IF_ERROR(plan::CheckLimits(total.groups.size(), 0));
     plan::RecordRun run{.count = total.matches};
     for (const v1::Select& step : plan::DatasetOf(job).select()) {
       if (!plan::CountsRecords(step)) continue;
@@ -278,7 +283,7 @@ class Select final : public Command {
     std::printf("%s of %s in %s match (%.1f %%)\n", Count(total.matches).c_str(),
                 Count(total.records, "record").c_str(), Count(shards.good.size(), "file").c_str(), 100 * total.share());
     PrintSteps(job, shards, filter, scanned, total);
-    if (filter.makes_groups()) PrintGroups(scanned);
+    PrintGroups(total.groups);
     uint64_t shown = 0;
     for (size_t i = 0; i < scanned.size(); ++i) {
       for (const ExampleRecord& example : scanned[i].examples) {
@@ -340,32 +345,20 @@ class Select final : public Command {
     }
   }
 
-  static std::map<std::string, uint64_t> GroupsOf(const std::vector<ScannedShard>& scanned) {
-    std::map<std::string, uint64_t> groups;
-    for (const ScannedShard& shard : scanned) {
-      for (const auto& [name, records] : shard.groups) groups[name] += records;
-    }
-    return groups;
-  }
-
   // Prints the smallest groups and the largest one.
-  static void PrintGroups(const std::vector<ScannedShard>& scanned) {
+  static void PrintGroups(const std::map<std::string, uint64_t>& groups) {
+    if (groups.empty()) return;
     std::vector<std::pair<uint64_t, std::string>> sorted;
-    for (const auto& [name, records] : GroupsOf(scanned)) sorted.emplace_back(records, absl::Utf8SafeCEscape(name));
+    for (const auto& [name, records] : groups) sorted.emplace_back(records, absl::Utf8SafeCEscape(name));
     std::sort(sorted.begin(), sorted.end());
-    if (sorted.size() > plan::RecordGroups::kMaxGroups) {
-      std::printf("    more than %s: a job cannot balance them\n",
-                  Count(plan::RecordGroups::kMaxGroups, "group").c_str());
-      return;
-    }
     std::printf("    %s\n", Count(sorted.size(), "group").c_str());
+    const size_t hidden = sorted.size() > kShownGroups + 1 ? sorted.size() - kShownGroups - 1 : 0;
     for (size_t i = 0; i < sorted.size(); ++i) {
-      const bool is_last = i + 1 == sorted.size();
-      if (i == kShownGroups && !is_last)
-        std::printf("      and %s more, up to\n", Count(sorted.size() - i - 1).c_str());
-      if (i < kShownGroups || is_last) {
-        std::printf("      '%s': %s\n", sorted[i].second.c_str(), Count(sorted[i].first, "record").c_str());
+      if (i == kShownGroups && hidden > 0) {
+        std::printf("      and %s more, up to\n", Count(hidden).c_str());
+        i += hidden;
       }
+      std::printf("      '%s': %s\n", sorted[i].second.c_str(), Count(sorted[i].first, "record").c_str());
     }
   }
 
@@ -410,9 +403,9 @@ class Select final : public Command {
         .Raw("first_bad_records", Json::Array(bad))
         .Raw("unreadable_files", Json::QuotedArray(errors));
     if (explain_) json.Raw("dropped_by_step", Json::Array(dropped));
-    if (filter.makes_groups()) {
+    if (!total.groups.empty()) {
       Json groups;
-      for (const auto& [name, records] : GroupsOf(scanned)) groups.Field(name, records);
+      for (const auto& [name, records] : total.groups) groups.Field(name, records);
       json.Raw("groups", groups.Object());
     }
     std::printf("%s\n", json.Object().c_str());

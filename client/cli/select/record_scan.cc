@@ -68,10 +68,8 @@ class Scan {
     }
     const uint64_t match = result->all_matches++;
     if (filter_.makes_groups()) {
-      const absl::StatusOr<std::string> group = filter_.GroupOf(*scratch);
       const bool is_full = result->groups.size() > plan::RecordGroups::kMaxGroups;
-      // An error was one of the step.
-      if (group.ok() && (!is_full || result->groups.contains(*group))) ++result->groups[*group];
+      if (!is_full || result->groups.contains(scratch->group)) ++result->groups[scratch->group];
     }
     const bool is_example = match >= shard.first_example && (match - shard.first_example) % shard.example_stride == 0;
     if (!is_example || result->examples.size() >= options_.examples) return;

@@ -133,7 +133,7 @@ class Balance(Message):
     """Keeps all records, and gives each group of them its share of the rows of an epoch. The records with one value of `by` are a group. Each group makes passes of its own, one after another. An epoch has as many rows as there are records.
 
         by: an expression, such as `label`
-        power: a share is the group's number of records to this power: 0 gives equal shares, 1 those of the data
+        power: From 0 to 1: a share is the group's number of records to this power. 0 gives equal shares, 1 those of the data.
     """
     by: str
     power: float
@@ -1368,7 +1368,7 @@ class TrivialAugmentWide(Message):
 class WeightChange(Message):
     """New weights of a blend, from a row on. Rows count from the start of epoch 0.
 
-        at_rows: rows of the blend before the change, rounded down to a multiple of 64, or of a batch
+        at_rows: Rows of the blend before the change, rounded down to a multiple of 64 rows. EXACT: of a batch; SINGLE: of 64 batches.
         over_rows: rows in which the weights move to the new ones, in up to 16 steps; 0: at once
         weights: a data set that is not named keeps its weight
     """

@@ -21,19 +21,9 @@ absl::Status FoundGroups::Take(v1::Shard* shard) {
     groups.add_groups(numbers_.try_emplace(name, static_cast<uint32_t>(numbers_.size())).first->second);
   }
   groups.clear_names();
-  parts_ += static_cast<uint64_t>(groups.groups_size());
+  pairs_ += static_cast<size_t>(groups.groups_size());
   if (groups.groups().empty()) shard->clear_groups();
-  if (numbers_.size() > plan::RecordGroups::kMaxGroups) {
-    return absl::InvalidArgumentError(absl::StrCat("balance: more than ", plan::RecordGroups::kMaxGroups,
-                                                   " groups; balance by a value that many records have, such as "
-                                                   "their class"));
-  }
-  if (parts_ > plan::RecordGroups::kMaxParts) {
-    return absl::InvalidArgumentError(absl::StrCat("balance: more than ", plan::RecordGroups::kMaxParts,
-                                                   " pairs of a group and a shard; make fewer, larger shards, or sort "
-                                                   "the records by group"));
-  }
-  return absl::OkStatus();
+  return plan::CheckLimits(numbers_.size(), pairs_);
 }
 
 std::vector<std::string> FoundGroups::Finish(std::vector<v1::Shard>* shards) const {

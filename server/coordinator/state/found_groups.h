@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_SERVER_COORDINATOR_STATE_FOUND_GROUPS_H_
 #define PENSTOCK_SERVER_COORDINATOR_STATE_FOUND_GROUPS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -15,15 +16,15 @@ namespace penstock::coordinator {
 // A value. Not thread-safe. Keeps each name once, within the limits of plan::RecordGroups.
 class FoundGroups {
  public:
-  // Replaces the names of the shard's groups, as a worker reports them, by numbers. Returns InvalidArgument if there
-  // are too many groups, or parts of shards, and Internal if the report is wrong.
+  // Replaces the names of the shard's groups, as a worker reports them, by numbers. Returns the errors of
+  // plan::CheckLimits() for all shards so far, and Internal if the report is wrong.
   absl::Status Take(v1::Shard* shard);
   // Numbers the groups of all shards by their names, which it returns, ascending.
   std::vector<std::string> Finish(std::vector<v1::Shard>* shards) const;
 
  private:
   std::map<std::string, uint32_t> numbers_;  // by name; in the order of the reports
-  uint64_t parts_ = 0;                       // groups of shards, over all shards
+  size_t pairs_ = 0;                         // number of pairs of a group and a shard
 };
 
 }  // namespace penstock::coordinator

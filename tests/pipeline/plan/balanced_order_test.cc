@@ -14,6 +14,7 @@
 
 #include "pipeline/plan/data_order.h"
 #include "pipeline/plan/group_map.h"
+#include "tests/pipeline/plan/plan_testing.h"
 
 namespace penstock::plan {
 namespace {
@@ -32,14 +33,8 @@ std::shared_ptr<const DataOrder> Balanced(const std::vector<uint64_t>& counts, c
   return *order;
 }
 
-std::vector<PlanOptions> Shuffles() {
-  return {{.seed = 3, .chunk_records = 4, .window_chunks = 3},
-          {.seed = 3, .shuffle = Shuffle::kFull},
-          {.seed = 3, .shuffle = Shuffle::kNone}};
-}
-
 TEST(BalancedOrder, EachGroupMakesExactPassesThroughAllEpochs) {
-  for (PlanOptions options : Shuffles()) {
+  for (PlanOptions options : AllShuffles()) {
     options.repeats = 2;
     const auto order = Balanced(kOfShards, options, {kFourGroups, 0.3});
     EXPECT_EQ(order->num_positions(), 2 * 77u);
@@ -86,7 +81,7 @@ TEST(BalancedOrder, EachRunOf64RowsHasTheShares) {
 }
 
 TEST(BalancedOrder, APositionIsFoundFromItsRecord) {
-  for (const PlanOptions& options : Shuffles()) {
+  for (const PlanOptions& options : AllShuffles()) {
     const auto order = Balanced(kOfShards, options, {kFourGroups, 0});
     const EpochOrder first = order->Epoch(0);
     for (const uint64_t epoch : {uint64_t{0}, uint64_t{1}, uint64_t{7}}) {
@@ -183,7 +178,7 @@ TEST(BalancedOrder, RefusesGroupsThatDoNotFit) {
   EXPECT_THAT(std::string(DataOrder::CreateBalanced({0}, {}, {{{}, {{}}}, 0}).status().message()),
               HasSubstr("there are no groups"));
   wrong = {std::vector<std::string>(RecordGroups::kMaxGroups + 1, "x"), {}};
-  EXPECT_THAT(error(wrong), HasSubstr("16385 groups; at most 16384 are possible"));
+  EXPECT_THAT(error(wrong), HasSubstr("more than 16384 groups; balance by a value that many records have"));
   EXPECT_THAT(std::string(DataOrder::CreateBalanced({uint64_t{3} << 30, 1}, {},
                                                     {{{"all", "few"}, {{{0}, {uint32_t{3} << 30}}, {{1}, {1}}}}, 1})
                               .status()

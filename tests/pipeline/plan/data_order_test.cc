@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "pipeline/plan/state.h"
+#include "tests/pipeline/plan/plan_testing.h"
 
 namespace penstock::plan {
 namespace {
@@ -25,12 +26,6 @@ OrderPtr Make(const std::vector<uint64_t>& counts, const PlanOptions& options, c
   const auto order = DataOrder::Create(counts, options, blend);
   EXPECT_TRUE(order.ok()) << order.status();
   return *order;
-}
-
-std::vector<PlanOptions> AllShuffles() {
-  return {{.seed = 3, .chunk_records = 4, .window_chunks = 3},
-          {.seed = 3, .shuffle = Shuffle::kFull},
-          {.seed = 3, .shuffle = Shuffle::kNone}};
 }
 
 TEST(DataOrder, WithoutNamesEachEpochIsThatOfVersion1) {

@@ -165,7 +165,7 @@ std::string RenderBalances() {
   const std::vector<uint64_t> counts = {40, 0, 25, 12};
   const RecordGroups groups = {{"common", "late", "one", "single"},
                                {{{0, 2}, {39, 1}}, {}, {{0, 3}, {24, 1}}, {{0, 1}, {5, 7}}}};
-  for (const double power : {0.0, 0.5}) {
+  for (const double power : {0.0, 0.5, 0.3}) {
     for (const Shuffle shuffle : {Shuffle::kNone, Shuffle::kChunked, Shuffle::kFull}) {
       const auto order = *DataOrder::CreateBalanced(
           counts, {.seed = 17, .shuffle = shuffle, .chunk_records = 8, .window_chunks = 16}, {groups, power});
