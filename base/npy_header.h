@@ -1,4 +1,4 @@
-// Parses the header of an array in NumPy's .npy format (versions 1.0 to 3.0, numpy/lib/format.py).
+// The header of an array in NumPy's .npy format (versions 1.0 to 3.0, numpy/lib/format.py).
 #ifndef PENSTOCK_BASE_NPY_HEADER_H_
 #define PENSTOCK_BASE_NPY_HEADER_H_
 
@@ -11,9 +11,21 @@
 
 namespace penstock {
 
+inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
+
+// A field of a record array.
+struct NpyField {
+  std::string name;   // UTF-8; empty for padding
+  std::string descr;  // NumPy's name of the type: "<f4"; for a nested record, the text of its list of fields
+  std::vector<int64_t> shape;
+
+  bool operator==(const NpyField&) const = default;
+};
+
 struct NpyHeader {
-  std::string descr;  // NumPy's name of the element type: "<f4"; for a record array, a part of its list of fields
-  bool fortran_order = false;  // column-major order
+  std::string descr;  // NumPy's name of the element type: "<f4"; for a record array, the text of its list of fields
+  std::vector<NpyField> fields;  // of a record array
+  bool fortran_order = false;    // column-major order
   std::vector<int64_t> shape;
   uint64_t data_offset = 0;  // offset of the first element in the file
 
@@ -24,6 +36,10 @@ struct NpyHeader {
 // a record array with a great number of fields. Returns InvalidArgument if `bytes` do not begin with a complete, valid
 // header.
 absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes);
+
+// Returns a header for elements in row-major order, as NumPy writes it. Its size is a multiple of 64. `descr` is that
+// of an NpyHeader.
+std::string NpyHeaderText(std::string_view descr, const std::vector<int64_t>& shape);
 
 }  // namespace penstock
 

@@ -38,6 +38,7 @@ constexpr FormatSource kFormatSources[] = {
     {v1::LINE, v1::Source::TEXT, "text files", "lines of text"},
     {v1::CSV_ROW, v1::Source::CSV, "CSV files", "rows of fields"},
     {v1::TSV_ROW, v1::Source::TSV, "TSV files", "rows of fields"},
+    {v1::ARRAY_ROW, v1::Source::NPY, ".npy files", "rows of an array"},
 };
 
 // Checks that records of the source may have the format. EXAMPLE may be the default.

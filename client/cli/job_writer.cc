@@ -4,10 +4,13 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "pipeline/batch/dtype.h"
 #include "pipeline/import/job_text.h"
 #include "pipeline/records/job_format.h"
 #include "pipeline/records/record_parser.h"
@@ -44,6 +47,17 @@ bool LooksLikeNumbers(const FeatureSummary& f, uint64_t records) {
          !f.looks_like_image;
 }
 
+// Returns the type of a column whose elements NumPy names `descr`, or "" if there is none.
+std::string ColumnTypeOf(const std::string& descr) {
+  for (int number = 1; batch::IsDType(number); ++number) {
+    const auto dtype = static_cast<batch::DType>(number);
+    if (!descr.empty() && descr == batch::DTypeNpyDescr(dtype)) {
+      return absl::AsciiStrToUpper(std::string(batch::DTypeName(dtype)));
+    }
+  }
+  return "";
+}
+
 // Returns the line of one feature. If `column` is empty, the key is the name. `of_boxes`: one value for each box.
 std::string FeatureLine(const FeatureSummary& f, uint64_t records, const std::string& column, bool of_boxes) {
   // A list that some records lack has no fixed length. A single value gets a default.
@@ -51,6 +65,11 @@ std::string FeatureLine(const FeatureSummary& f, uint64_t records, const std::st
   const bool varies = of_boxes || f.least_count != f.most_count || f.sequence || partial;
   std::string line = absl::StrCat("features { key: \"", absl::CEscape(f.key), "\"");
   if (!column.empty()) absl::StrAppend(&line, " column: \"", column, "\"");
+  if (const std::string type = ColumnTypeOf(f.descr); !type.empty()) {
+    absl::StrAppend(&line, " type: BYTES decode_raw: ", type);
+    if (!f.shape.empty()) absl::StrAppend(&line, " shape: [", absl::StrJoin(f.shape, ", "), "]");
+    return line + " }";
+  }
   // An empty field may be text.
   const records::FeatureKind kind = f.kind == records::FeatureKind::kNone ? records::FeatureKind::kBytes : f.kind;
   absl::StrAppend(&line, " type: ", std::string(records::FeatureKindName(kind)));
@@ -109,6 +128,8 @@ void JobWriter::AddFeatures(const std::vector<records::FeatureInfo>& infos) {
       f.key = info.key;
       f.sequence = info.sequence;
       f.is_field = is_field;
+      f.descr = info.descr;
+      f.shape = info.shape;
       f.least_count = f.most_count = count;
     }
     if (is_field && info.kind == records::FeatureKind::kNone) continue;

@@ -31,6 +31,9 @@ struct FeatureSummary {
   bool looks_like_text = true;    // the first values have no control characters but tab, LF and CR
   bool same_byte_length = true;   // the records' first values have one length
   uint64_t byte_length = 0;
+  // A field of an array with numbers of a column's type: NumPy's name of it, and its shape in a row.
+  std::string descr;
+  std::vector<int64_t> shape;
 };
 
 // The purpose of a job. An evaluation reads every record once, in the order of the files, without random ops.

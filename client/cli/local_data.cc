@@ -18,16 +18,16 @@ void LocalData::AddFlags(config::Flags* flags) {
                     "globs are relative to this folder and confined to it, as on a worker; may be repeated");
   flags->AddString("index-dir", &index_dir_, "DIR", "where shard indexes are kept (default: ~/.cache/penstock)");
   flags->AddSwitch("index-beside", &beside_, "keep the indexes beside the shards instead");
-  flags->AddString(
-      "source", &source_, "KIND",
-      "kind of the files of a glob: TFRECORD, TAR, JSONL, TEXT, CSV or TSV (default: by their content, which shows "
-      "only the first three)");
+  flags->AddString("source", &source_, "KIND",
+                   "kind of the files of a glob: TFRECORD, TAR, JSONL, NPY, TEXT, CSV or TSV (default: by their "
+                   "content, which shows "
+                   "only the first four)");
 }
 
 absl::StatusOr<v1::Source::Kind> LocalData::Source() const {
   v1::Source::Kind kind = v1::Source::AUTO;
   if (source_.empty() || v1::Source::Kind_Parse(source_, &kind)) return kind;
-  return UsageError(absl::StrCat("--source: '", source_, "' is none of TFRECORD, TAR, JSONL, TEXT, CSV, TSV"));
+  return UsageError(absl::StrCat("--source: '", source_, "' is none of TFRECORD, TAR, JSONL, NPY, TEXT, CSV, TSV"));
 }
 
 absl::Status LocalData::CheckNoSource(const std::string& path) const {

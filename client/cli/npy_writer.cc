@@ -5,24 +5,12 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/file.h"
+#include "base/npy_header.h"
 #include "base/status_macros.h"
 #include "pipeline/batch/dtype.h"
 
 namespace penstock::cli {
-
-std::string NpyHeader(std::string_view descr, const std::vector<int64_t>& shape) {
-  constexpr size_t kAlignment = 64, kFixed = 10;  // magic 6, version 2, header length 2
-  std::string dict = absl::StrCat("{'descr': '", std::string(descr), "', 'fortran_order': False, 'shape': (",
-                                  absl::StrJoin(shape, ", "), shape.size() == 1 ? "," : "", "), }");
-  dict.append((kAlignment - (kFixed + dict.size() + 1) % kAlignment) % kAlignment, ' ');
-  dict += '\n';
-  std::string out("\x93NUMPY\x01\x00", 8);
-  out += static_cast<char>(dict.size() & 0xFF);
-  out += static_cast<char>(dict.size() >> 8);
-  return out + dict;
-}
 
 std::string_view NpyDescr(ElementType type) {
   if (type == ElementType::kString) return "|u1";
@@ -34,7 +22,7 @@ absl::Status WriteNpy(const std::string& path, std::string_view descr, const std
                       const void* data, size_t bytes) {
   std::FILE* file = std::fopen(path.c_str(), "wb");
   if (file == nullptr) return ErrnoStatus(errno, absl::StrCat("creating ", path));
-  const std::string header = NpyHeader(descr, shape);
+  const std::string header = NpyHeaderText(descr, shape);
   const bool written = std::fwrite(header.data(), 1, header.size(), file) == header.size() &&
                        (bytes == 0 || std::fwrite(data, 1, bytes, file) == bytes);
   const int error = errno;

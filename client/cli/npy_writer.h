@@ -12,10 +12,6 @@
 
 namespace penstock::cli {
 
-// Returns a file's header: magic, version, and a padded dict of descr, fortran_order and shape. `descr` is NumPy's type
-// string, for example "<i8".
-std::string NpyHeader(std::string_view descr, const std::vector<int64_t>& shape);
-
 // Returns NumPy's type string of an element type: "|u1" for the bytes of strings, and "|V2" (two raw bytes) for
 // bfloat16, which NumPy lacks.
 std::string_view NpyDescr(ElementType type);

@@ -41,6 +41,8 @@ absl::StatusOr<std::string> ExampleOf(sources::ContainerKind container, std::str
     case sources::ContainerKind::kCsv:
     case sources::ContainerKind::kTsv:
       return records::ExampleOfRow(record, records::FormatOf(container));
+    case sources::ContainerKind::kNpy:
+      return records::ExampleOfArrayRow(record);
     case sources::ContainerKind::kTfRecord:
       break;
   }

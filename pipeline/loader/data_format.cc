@@ -30,6 +30,8 @@ absl::string_view AdviceOn(sources::ContainerKind container) {
       return "CSV files: leave it out";
     case sources::ContainerKind::kTsv:
       return "TSV files: leave it out";
+    case sources::ContainerKind::kNpy:
+      return ".npy files: leave it out";
     case sources::ContainerKind::kTfRecord:
       break;
   }
@@ -39,7 +41,7 @@ absl::string_view AdviceOn(sources::ContainerKind container) {
 bool HasFormat(sources::ContainerKind container, v1::RecordFormat format) {
   if (format == records::JobFormatOf(records::FormatOf(container))) return true;
   // The bytes of a sample or row are no feature: they contain names.
-  const bool has_raw = container != sources::ContainerKind::kTar && sources::DelimiterOf(container) == 0;
+  const bool has_raw = container != sources::ContainerKind::kTar && !sources::HasHead(container);
   if (format == v1::RAW) return has_raw;
   return format == v1::SEQUENCE_EXAMPLE && container == sources::ContainerKind::kTfRecord;
 }

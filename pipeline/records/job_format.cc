@@ -9,7 +9,7 @@ constexpr std::pair<v1::RecordFormat, RecordFormat> kFormats[] = {
     {v1::EXAMPLE, RecordFormat::kExample}, {v1::SEQUENCE_EXAMPLE, RecordFormat::kSequenceExample},
     {v1::SAMPLE, RecordFormat::kSample},   {v1::JSON, RecordFormat::kJson},
     {v1::LINE, RecordFormat::kLine},       {v1::CSV_ROW, RecordFormat::kCsv},
-    {v1::TSV_ROW, RecordFormat::kTsv},
+    {v1::TSV_ROW, RecordFormat::kTsv},     {v1::ARRAY_ROW, RecordFormat::kArrayRow},
 };
 
 }  // namespace
@@ -40,6 +40,8 @@ RecordFormat FormatOf(sources::ContainerKind container) {
       return RecordFormat::kCsv;
     case sources::ContainerKind::kTsv:
       return RecordFormat::kTsv;
+    case sources::ContainerKind::kNpy:
+      return RecordFormat::kArrayRow;
     case sources::ContainerKind::kTfRecord:
       break;
   }

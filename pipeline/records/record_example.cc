@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "base/status_macros.h"
+#include "pipeline/records/array_row_parser.h"
 #include "pipeline/records/csv_record_parser.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/records/example_parser.h"
@@ -15,6 +16,28 @@
 #include "pipeline/sources/tar/sample_name.h"
 
 namespace penstock::records {
+namespace {
+
+// Returns the values that the parser finds in the record as an Example.
+template <typename Parser>
+absl::StatusOr<std::string> ExampleOfValues(const Parser& parser, std::string_view record) {
+  ParsedExample values;
+  PS_RETURN_IF_ERROR(parser.Parse(record, &values));
+  ExampleBuilder example;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const FeatureRequest& request = parser.requests()[i];
+    if (request.kind == FeatureKind::kInt64) {
+      example.Int64List(request.key, values[i].ints);
+    } else if (request.kind == FeatureKind::kFloat) {
+      example.FloatList(request.key, values[i].floats);
+    } else {
+      example.BytesList(request.key, values[i].bytes);
+    }
+  }
+  return example.Serialize();
+}
+
+}  // namespace
 
 absl::StatusOr<std::string> ExampleOfSample(std::string_view record) {
   PS_ASSIGN_OR_RETURN(const std::vector<FeatureInfo> members, ListMembers(record));
@@ -45,20 +68,19 @@ absl::StatusOr<std::string> ExampleOfJson(std::string_view record) {
     if (info.kind != FeatureKind::kNone) requests.push_back({.key = info.key, .kind = info.kind});
   }
   PS_ASSIGN_OR_RETURN(const JsonRecordParser parser, JsonRecordParser::Create(std::move(requests)));
-  ParsedExample values;
-  PS_RETURN_IF_ERROR(parser.Parse(record, &values));
-  ExampleBuilder example;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const FeatureRequest& request = parser.requests()[i];
-    if (request.kind == FeatureKind::kInt64) {
-      example.Int64List(request.key, values[i].ints);
-    } else if (request.kind == FeatureKind::kFloat) {
-      example.FloatList(request.key, values[i].floats);
-    } else {
-      example.BytesList(request.key, values[i].bytes);
-    }
+  return ExampleOfValues(parser, record);
+}
+
+absl::StatusOr<std::string> ExampleOfArrayRow(std::string_view record) {
+  PS_ASSIGN_OR_RETURN(const std::vector<FeatureInfo> infos, ListArrayRow(record));
+  std::vector<FeatureRequest> requests;
+  for (const FeatureInfo& info : infos) {
+    // Values of float64 and uint64 may not fit into an Example.
+    const bool fits = info.descr != "<f8" && info.descr != "<u8";
+    requests.push_back({.key = info.key, .kind = fits ? info.kind : FeatureKind::kBytes});
   }
-  return example.Serialize();
+  PS_ASSIGN_OR_RETURN(const ArrayRowParser parser, ArrayRowParser::Create(std::move(requests), {}));
+  return ExampleOfValues(parser, record);
 }
 
 absl::StatusOr<std::string> ExampleOfRow(std::string_view record, RecordFormat format) {
@@ -66,11 +88,7 @@ absl::StatusOr<std::string> ExampleOfRow(std::string_view record, RecordFormat f
   std::vector<FeatureRequest> requests;
   for (const FeatureInfo& info : infos) requests.push_back({.key = info.key});
   PS_ASSIGN_OR_RETURN(const CsvRecordParser parser, CsvRecordParser::Create(std::move(requests), {.format = format}));
-  ParsedExample values;
-  PS_RETURN_IF_ERROR(parser.Parse(record, &values));
-  ExampleBuilder example;
-  for (size_t i = 0; i < values.size(); ++i) example.BytesList(parser.requests()[i].key, values[i].bytes);
-  return example.Serialize();
+  return ExampleOfValues(parser, record);
 }
 
 std::string ExampleOfLine(std::string_view record) { return ExampleBuilder().Bytes(kLineKey, record).Serialize(); }

@@ -24,6 +24,11 @@ absl::StatusOr<std::string> ExampleOfJson(std::string_view record);
 // kTsv. Returns the errors of CsvRecordParser::Parse.
 absl::StatusOr<std::string> ExampleOfRow(std::string_view record, RecordFormat format);
 
+// Returns a row of an array as a serialized tf.train.Example. Each field becomes a feature: FLOAT from float16 and
+// float32, INT64 from bool, times and integers but uint64, and BYTES from all others. Returns the errors of
+// ArrayRowParser::Parse.
+absl::StatusOr<std::string> ExampleOfArrayRow(std::string_view record);
+
 // Returns a line of text as a serialized tf.train.Example with the feature "line".
 std::string ExampleOfLine(std::string_view record);
 

@@ -21,6 +21,10 @@ absl::StatusOr<RecordParser> RecordParser::Create(std::vector<FeatureRequest> re
     PS_ASSIGN_OR_RETURN(CsvRecordParser parser, CsvRecordParser::Create(std::move(requests), options));
     return RecordParser(std::move(parser));
   }
+  if (options.format == RecordFormat::kArrayRow) {
+    PS_ASSIGN_OR_RETURN(ArrayRowParser parser, ArrayRowParser::Create(std::move(requests), options));
+    return RecordParser(std::move(parser));
+  }
   PS_ASSIGN_OR_RETURN(ExampleParser parser, ExampleParser::Create(std::move(requests), options));
   return RecordParser(std::move(parser));
 }
@@ -36,6 +40,8 @@ absl::StatusOr<std::vector<FeatureInfo>> ListValues(std::string_view record, Rec
     case RecordFormat::kCsv:
     case RecordFormat::kTsv:
       return ListCsvColumns(record, format);
+    case RecordFormat::kArrayRow:
+      return ListArrayRow(record);
     case RecordFormat::kExample:
     case RecordFormat::kSequenceExample:
       break;

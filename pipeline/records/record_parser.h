@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "pipeline/records/array_row_parser.h"
 #include "pipeline/records/csv_record_parser.h"
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/json_record_parser.h"
@@ -29,11 +30,13 @@ class RecordParser {
     if (const auto* json = std::get_if<JsonRecordParser>(&parser_)) return json->Parse(record, out);
     if (const auto* line = std::get_if<TextLineParser>(&parser_)) return line->Parse(record, out);
     if (const auto* row = std::get_if<CsvRecordParser>(&parser_)) return row->Parse(record, out);
+    if (const auto* row = std::get_if<ArrayRowParser>(&parser_)) return row->Parse(record, out);
     return std::get<SampleParser>(parser_).Parse(record, out);
   }
 
  private:
-  using AnyParser = std::variant<ExampleParser, SampleParser, JsonRecordParser, TextLineParser, CsvRecordParser>;
+  using AnyParser =
+      std::variant<ExampleParser, SampleParser, JsonRecordParser, TextLineParser, CsvRecordParser, ArrayRowParser>;
 
   explicit RecordParser(AnyParser parser) : parser_(std::move(parser)) {}
 
@@ -41,7 +44,7 @@ class RecordParser {
 };
 
 // Returns the values of a record of any format, for display. Errors are those of the format's list: ListFeatures,
-// ListMembers, ListJsonValues, ListTextLine or ListCsvColumns.
+// ListMembers, ListJsonValues, ListTextLine, ListCsvColumns or ListArrayRow.
 absl::StatusOr<std::vector<FeatureInfo>> ListValues(std::string_view record, RecordFormat format);
 
 // Returns the kind in which a job can request a feature that has `a` in one record and `b` in another, or kNone if

@@ -1,11 +1,8 @@
 #include "pipeline/records/sample_parser.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <iterator>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -13,11 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/fault.h"
-#include "base/half.h"
 #include "base/json.h"
-#include "base/npy_header.h"
 #include "base/status_macros.h"
+#include "pipeline/records/npy_elements.h"
 #include "pipeline/records/request_check.h"
+#include "pipeline/records/value_budget.h"
 #include "pipeline/sources/tar/sample_name.h"
 
 namespace penstock::records {
@@ -31,143 +28,10 @@ constexpr size_t kQuotedTextBytes = 40;
 // Returns the part of an extension after its last dot.
 std::string_view LastSuffix(std::string_view extension) { return extension.substr(extension.rfind('.') + 1); }
 
-// Subtracts the memory of values from the limit of a record.
-class ValueBudget {
- public:
-  explicit ValueBudget(uint64_t limit) : limit_(limit), left_(limit) {}
-  uint64_t limit() const { return limit_; }
-  uint64_t* left() { return &left_; }
-  absl::Status Spend(const FeatureRequest& request, uint64_t count, uint64_t bytes_each) {
-    if (count > left_ / bytes_each) return OverValueLimit(request, limit_);
-    left_ -= count * bytes_each;
-    return absl::OkStatus();
-  }
-
- private:
-  const uint64_t limit_;
-  uint64_t left_;
-};
-
-// The elements of a .npy array.
-struct NpyElements {
-  char type = '\0';  // NumPy's letter: b, i, u, f or c
-  uint64_t size = 0;
-  uint64_t count = 0;
-  std::string_view data;
-
-  FeatureKind kind() const {
-    if (type == 'f' && (size == 2 || size == 4 || size == 8)) return FeatureKind::kFloat;
-    return type == 'i' || type == 'u' || type == 'b' ? FeatureKind::kInt64 : FeatureKind::kBytes;
-  }
-};
-
-absl::StatusOr<NpyElements> ParseNpy(std::string_view bytes) {
-  PS_ASSIGN_OR_RETURN(const NpyHeader header, ParseNpyHeader(bytes));
-  const std::string& descr = header.descr;
-  if (descr.find('O') != std::string::npos) {
-    return absl::InvalidArgumentError("its elements are Python objects; save the array with one number type");
-  }
-  if (descr.size() > 1 && descr[0] == '>') {
-    return absl::InvalidArgumentError("it is big-endian; save array.astype(array.dtype.newbyteorder('<'))");
-  }
-  NpyElements out;
-  const bool is_number = descr.size() >= 3 && (descr[0] == '<' || descr[0] == '|') &&
-                         absl::string_view("biufc").find(descr[1]) != absl::string_view::npos &&
-                         absl::SimpleAtoi(absl::string_view(descr).substr(2), &out.size) && out.size <= 32 &&
-                         std::has_single_bit(out.size);
-  if (!is_number) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("its elements have the type ", Json::Quote(descr), "; save the array with one number type"));
-  }
-  out.type = descr[1];
-  const bool is_integer = out.type == 'i' || out.type == 'u' || out.type == 'b';
-  if (is_integer && out.size > (out.type == 'b' ? 1 : 8)) {
-    return absl::InvalidArgumentError(absl::StrCat("its elements have the type ", Json::Quote(descr)));
-  }
-  if (header.fortran_order && header.shape.size() > 1) {
-    return absl::InvalidArgumentError("it is in Fortran order; save numpy.ascontiguousarray(array)");
-  }
-  out.data = bytes.substr(header.data_offset);
-  out.count = 1;
-  const bool is_empty = std::find(header.shape.begin(), header.shape.end(), 0) != header.shape.end();
-  for (const int64_t extent : header.shape) {
-    if (is_empty) out.count = 0;
-    const auto factor = static_cast<uint64_t>(extent);
-    if (out.count != 0 && factor > out.data.size() / out.count) {
-      return absl::InvalidArgumentError("it is cut off: its header declares more elements than bytes follow");
-    }
-    out.count *= factor;
-  }
-  if (out.data.size() % out.size != 0 || out.data.size() / out.size != out.count) {
-    return absl::InvalidArgumentError(absl::StrCat("its header declares ", out.count, " elements of ", out.size,
-                                                   " bytes, but ", out.data.size(), " bytes follow it"));
-  }
-  return out;
-}
-
-// Calls visit(value) for each element, with its C++ type. T is the type of the elements in memory.
-template <typename T, typename Visit>
-void VisitElements(const NpyElements& elements, const Visit& visit) {
-  for (uint64_t i = 0; i < elements.count; ++i) {
-    T value;  // little-endian, like every machine that Penstock runs on
-    std::memcpy(&value, elements.data.data() + i * sizeof(T), sizeof(T));
-    visit(value);
-  }
-}
-
-// Requires that elements.kind() is kInt64.
-template <typename Visit>
-void VisitIntegers(const NpyElements& elements, const Visit& visit) {
-  const bool is_signed = elements.type == 'i';
-  switch (elements.size) {
-    case 1:
-      return is_signed ? VisitElements<int8_t>(elements, visit) : VisitElements<uint8_t>(elements, visit);
-    case 2:
-      return is_signed ? VisitElements<int16_t>(elements, visit) : VisitElements<uint16_t>(elements, visit);
-    case 4:
-      return is_signed ? VisitElements<int32_t>(elements, visit) : VisitElements<uint32_t>(elements, visit);
-    default:
-      return is_signed ? VisitElements<int64_t>(elements, visit) : VisitElements<uint64_t>(elements, visit);
-  }
-}
-
-bool HasLargeInteger(const NpyElements& elements) {
-  bool found = false;
-  if (elements.type == 'u' && elements.size == 8) {
-    VisitElements<uint64_t>(elements, [&](uint64_t value) { found |= value >> 63 != 0; });
-  }
-  return found;
-}
-
 absl::Status ReadNpy(const FeatureRequest& request, std::string_view member, ValueBudget* budget, FeatureValue* out) {
-  const auto elements = ParseNpy(member);
+  const auto elements = ParseNpyElements(member);
   if (!elements.ok()) return BadValue(request, Fault::kOther, elements.status().message());
-  if (request.kind == FeatureKind::kBytes) {
-    PS_RETURN_IF_ERROR(budget->Spend(request, 1, sizeof(std::string_view)));
-    out->bytes.push_back(elements->data);
-    return CheckElements(request, elements->data);
-  }
-  if (elements->kind() != request.kind) {
-    return WrongValueKind(request, absl::StrCat(std::string(FeatureKindName(elements->kind())), " (a NumPy array of ",
-                                                std::string(1, elements->type), elements->size, ")"));
-  }
-  if (request.kind == FeatureKind::kInt64) {
-    if (HasLargeInteger(*elements)) return WrongValueKind(request, "an integer over 2^63 - 1");
-    PS_RETURN_IF_ERROR(budget->Spend(request, elements->count, sizeof(int64_t)));
-    out->ints.reserve(elements->count);
-    VisitIntegers(*elements, [&](auto value) { out->ints.push_back(static_cast<int64_t>(value)); });
-    return absl::OkStatus();
-  }
-  PS_RETURN_IF_ERROR(budget->Spend(request, elements->count, sizeof(float)));
-  out->floats.reserve(elements->count);
-  if (elements->size == 2) {
-    VisitElements<uint16_t>(*elements, [&](uint16_t half) { out->floats.push_back(HalfToFloat(half)); });
-  } else if (elements->size == 4) {
-    VisitElements<float>(*elements, [&](float value) { out->floats.push_back(value); });
-  } else {  // rounded; infinity if it is over float's range, as NumPy converts it
-    VisitElements<double>(*elements, [&](double value) { out->floats.push_back(static_cast<float>(value)); });
-  }
-  return absl::OkStatus();
+  return ReadElements(request, *elements, budget, out);
 }
 
 absl::Status ReadText(const FeatureRequest& request, std::string_view member, ValueBudget* budget, FeatureValue* out) {
@@ -225,20 +89,11 @@ bool IsIntegerExtension(std::string_view extension) {
 FeatureInfo MemberInfo(const sources::SampleName& name, std::string_view data) {
   FeatureInfo info{.key = name.extension, .kind = FeatureKind::kBytes, .count = 1, .first_bytes = data};
   if (LastSuffix(name.extension) == "npy") {
-    const auto elements = ParseNpy(data);
-    if (!elements.ok() || elements->kind() == FeatureKind::kBytes || HasLargeInteger(*elements)) return info;
-    info.kind = elements->kind();
-    info.count = elements->count;
-    info.first_bytes = {};
-    if (info.kind != FeatureKind::kInt64 || info.count == 0) return info;
-    info.least = std::numeric_limits<int64_t>::max();
-    info.most = std::numeric_limits<int64_t>::min();
-    VisitIntegers(*elements, [&](auto element) {
-      const auto value = static_cast<int64_t>(element);
-      info.least = std::min(info.least, value);
-      info.most = std::max(info.most, value);
-    });
-    return info;
+    const auto elements = ParseNpyElements(data);
+    if (!elements.ok()) return info;
+    FeatureInfo numbers{.key = name.extension};
+    DescribeElements(*elements, &numbers);
+    return numbers.kind == FeatureKind::kBytes ? info : numbers;
   }
   int64_t value = 0;
   if (!IsIntegerExtension(name.extension) || !absl::SimpleAtoi(absl::string_view(data.data(), data.size()), &value)) {

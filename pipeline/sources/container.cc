@@ -1,6 +1,7 @@
 #include "pipeline/sources/container.h"
 
 #include "pipeline/sources/lines/line_container.h"
+#include "pipeline/sources/npy/npy_container.h"
 #include "pipeline/sources/tar/tar_container.h"
 #include "pipeline/sources/tfrecord/tfrecord_container.h"
 
@@ -12,6 +13,7 @@ const Container& Container::Of(ContainerKind kind) {
   static const JsonlContainer jsonl;
   static const TextContainer text;
   static const CsvContainer csv(ContainerKind::kCsv), tsv(ContainerKind::kTsv);
+  static const NpyContainer npy;
   switch (kind) {
     case ContainerKind::kTar:
       return tar;
@@ -23,6 +25,8 @@ const Container& Container::Of(ContainerKind kind) {
       return csv;
     case ContainerKind::kTsv:
       return tsv;
+    case ContainerKind::kNpy:
+      return npy;
     case ContainerKind::kTfRecord:
       break;
   }

@@ -10,7 +10,7 @@ namespace penstock::sources {
 namespace {
 
 constexpr char kImages[] = "`penstock import` makes shards of images";
-constexpr char kArrays[] = "`penstock import` makes shards of arrays";
+constexpr char kArrays[] = "`penstock import` makes shards of its arrays";
 constexpr char kTables[] = "--source CSV, TSV or TEXT reads it, and dataset { source: CSV } in a job";
 constexpr char kJson[] = "write each of its objects as one line: `jq -c '.[]' FILE > FILE.jsonl`";
 constexpr char kDamagedTar[] = "its first header is damaged: write it again";
@@ -29,7 +29,6 @@ constexpr Kind kKinds[] = {
     {0, "GIF8", "a GIF image", kImages},
     {8, "WEBP", "a WebP image", kImages},
     {0, "PK\x03\x04", "a zip archive", "unzip it; `penstock import` makes shards of images in folders"},
-    {0, "\x93NUMPY", "a NumPy array", kArrays},
     {0, "\x28\xB5\x2F\xFD", "a Zstandard stream", kZstd},
     {257, "ustar", "a damaged tar archive", kDamagedTar},
 };

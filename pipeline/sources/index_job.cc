@@ -24,6 +24,7 @@ IndexOptions IndexOptionsOf(v1::Dataset::Compression compression, v1::Source::Ki
   if (source == v1::Source::TEXT) options.container = ContainerKind::kText;
   if (source == v1::Source::CSV) options.container = ContainerKind::kCsv;
   if (source == v1::Source::TSV) options.container = ContainerKind::kTsv;
+  if (source == v1::Source::NPY) options.container = ContainerKind::kNpy;
   if (max_record_bytes != 0) options.max_record_bytes = max_record_bytes;
   return options;
 }

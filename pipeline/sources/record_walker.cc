@@ -49,6 +49,8 @@ SourceText SourceTextOf(ContainerKind container) {
       return {"CSV", "text"};
     case ContainerKind::kTsv:
       return {"TSV", "text"};
+    case ContainerKind::kNpy:
+      return {"NPY", "the magic of a .npy file"};
     case ContainerKind::kTfRecord:
       break;
   }

@@ -372,7 +372,7 @@ absl::Status ShardIndex::ParseSections(WireReader* in, std::span<const uint32_t>
       has_members = true;
     }
     if (number == kHeadSection) {
-      if (DelimiterOf(kind_.container) == 0 || content.size() > kMaxHeadBytes || !content.ends_with('\n')) {
+      if (!HasHead(kind_.container) || content.size() > kMaxHeadBytes || !content.ends_with('\n')) {
         return Damaged("its head");
       }
       head_ = content;
@@ -401,7 +401,7 @@ absl::Status ShardIndex::ParseSections(WireReader* in, std::span<const uint32_t>
     }
   }
   if (!has_numbers) return Damaged("its numbers");
-  if (DelimiterOf(kind_.container) != 0 && !lengths.empty() && head_.empty()) return Damaged("its head");
+  if (HasHead(kind_.container) && !lengths.empty() && head_.empty()) return Damaged("its head");
   if (has_members) return absl::OkStatus();
   return absl::FailedPreconditionError("a shard index of an earlier release, without the members of its samples");
 }

@@ -94,7 +94,8 @@ class ShardIndex {
   // Returns the size of record k's data, without its frame.
   uint32_t RecordLength(uint64_t k) const { return lengths_[PlaceOf(k)]; }
   // Returns the bytes that every record's data begin with, but that the shard stores once: the row of names of a CSV
-  // file, with "\n". Empty in other containers. No length of a record counts it.
+  // file, with "\n"; the header of one row of an array (npy/npy_container.h). Empty in other containers. No length of a
+  // record counts it.
   const std::string& head() const { return head_; }
   // Returns the members of all records, with their checksums: those of record k have the number PlaceOf(k). Empty for a
   // container with checksums of its own.

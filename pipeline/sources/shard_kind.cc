@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "base/npy_header.h"
 #include "base/status_macros.h"
 #include "pipeline/sources/inflate_stream.h"
 #include "pipeline/sources/lines/text_bytes.h"
@@ -38,6 +39,7 @@ struct FirstBytes {
   std::optional<ContainerKind> Container(std::optional<ContainerKind> expected) const {
     if (IsRecord()) return ContainerKind::kTfRecord;
     if (IsTar(expected == ContainerKind::kTar)) return ContainerKind::kTar;
+    if (IsNpy()) return ContainerKind::kNpy;
     if (expected.has_value() && !IsDetectable(*expected)) {
       const bool has_zero = std::find(bytes, bytes + count, '\0') != bytes + count;
       return has_zero ? std::nullopt : expected;
@@ -49,6 +51,7 @@ struct FirstBytes {
   }
 
  private:
+  bool IsNpy() const { return std::string_view(bytes, count).starts_with(kNpyMagic); }
   // A tar archive may begin with its end mark or be empty, but so may other streams.
   bool IsTar(bool tar_is_expected) const {
     if (count == kTarBlockBytes && IsTarHeader(bytes)) return true;
@@ -85,6 +88,8 @@ bool HasChecksums(ContainerKind container) { return container == ContainerKind::
 char DelimiterOf(ContainerKind container) {
   return container == ContainerKind::kCsv ? ',' : container == ContainerKind::kTsv ? '\t' : '\0';
 }
+
+bool HasHead(ContainerKind container) { return container == ContainerKind::kNpy || DelimiterOf(container) != '\0'; }
 
 bool IsDetectable(ContainerKind container) {
   return container != ContainerKind::kText && DelimiterOf(container) == '\0';

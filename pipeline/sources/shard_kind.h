@@ -20,13 +20,16 @@ enum class ContainerKind : uint8_t {
   kText = 3,      // lines of text; never detected (lines/line_container.h)
   kCsv = 4,       // rows of fields with "," between them; never detected (lines/line_container.h)
   kTsv = 5,       // the same with tabs
+  kNpy = 6,       // rows of an array of NumPy (npy/npy_container.h)
 };
-inline constexpr ContainerKind kLastContainer = ContainerKind::kTsv;
+inline constexpr ContainerKind kLastContainer = ContainerKind::kNpy;
 
 // Returns the number of bytes that the container adds to each record's data.
 uint32_t FrameBytesOf(ContainerKind container);
 // Returns whether the container stores checksums of its data. Otherwise the index has one for each member of a record.
 bool HasChecksums(ContainerKind container);
+// Returns whether all records of a file share bytes that the file stores once (ShardIndex::head).
+bool HasHead(ContainerKind container);
 // Returns the byte between two fields of a row of kCsv or kTsv. Other containers have no rows: returns 0.
 char DelimiterOf(ContainerKind container);
 // Returns whether the content of a file can decide that it has this container.
@@ -44,9 +47,9 @@ struct ShardKind {
 //     resemble a compressed format: a plain record of 559,903 bytes begins like gzip.
 //   - Otherwise gzip's magic means gzip. Two bytes like those of zlib mean zlib only if their decompressed content
 //     begins with a record, a tar header or a JSON object, or is empty.
-//   - A stream that begins with a tar header is tar. Text that begins with an object of JSON is JSONL
-//     (lines/text_bytes.h), unless the object has several lines. Every other stream is TFRecord. Reading then reports
-//     the error of the first record.
+//   - A stream that begins with a tar header is tar, and one that begins with NumPy's magic is NPY. Text that begins
+//     with an object of JSON is JSONL (lines/text_bytes.h), unless the object has several lines. Every other stream is
+//     TFRecord. Reading then reports the error of the first record.
 //   - With kTar as `expected`, a stream that is empty or begins with an end mark is a tar archive without members.
 //   - With kJsonl as `expected`, a stream that is empty or begins with any text is JSONL.
 //   - With kText, kCsv or kTsv as `expected`, a stream has this container if it begins neither with a record nor with a

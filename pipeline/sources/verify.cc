@@ -25,6 +25,8 @@ absl::string_view DamageText(Damage damage) {
       return "the compressed data is damaged; it and all after it are lost";
     case Damage::kMember:
       return "a tar header is malformed or of an unsupported kind; it and all after it are lost";
+    case Damage::kAfterLast:
+      return "bytes follow the last row that the header of the array declares; they are not read";
     case Damage::kQuotes:
       return "its quotes do not match; it and all after it are lost";
     case Damage::kOtherKind:

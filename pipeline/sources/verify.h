@@ -26,6 +26,7 @@ enum class Damage : uint8_t {
   kCompression,      // the compressed data is damaged: this record and all later ones are lost
   kMember,           // tar: a header is malformed: this sample and all later ones are lost
   kOtherKind,        // a file of another kind, which the detail names: nothing is read
+  kAfterLast,        // .npy: bytes follow the last row that the header declares; they are not read
   kQuotes,           // CSV: quotes that do not match; this row and all later ones are lost
   kTrailer,          // after a record, the compressed stream's own end is invalid or missing: later records may be lost
 };

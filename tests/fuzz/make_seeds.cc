@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/file.h"
+#include "base/npy_header.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/sources/index_builder.h"
 #include "pipeline/sources/tfrecord/tfrecord_writer.h"
@@ -141,6 +142,19 @@ void WriteShards(const std::string& folder) {
   WriteIndex(shards.Path("jsonl"), sources::Compression::kNone, indexes.Path("jsonl"));
   shards.Write("csv", "a,b\r\n1,\"x\ny\"\n\n2,\n3,\"\"\"\"\n");
   WriteIndex(shards.Path("csv"), sources::Compression::kNone, indexes.Path("csv"), sources::ContainerKind::kCsv);
+  shards.Write("npy", NpyHeaderText("[('x', '<f4', (2,)), ('y', '|S3')]", {3}) + std::string(33, 'r'));
+  WriteIndex(shards.Path("npy"), sources::Compression::kNone, indexes.Path("npy"));
+}
+
+// Writes files of arrays. Their rows, with the header of one row, are records.
+void WriteArrays(const std::string& folder) {
+  const Seeds arrays(folder, "npy");
+  const std::string fields = "[('x', '<f4', (2,)), ('', '|V1'), ('y', '|S3'), ('t', '<M8[s]')]";
+  arrays.Write("numbers", NpyHeaderText("<i2", {3, 2}) + std::string(12, 'n'));
+  arrays.Write("text", NpyHeaderText("<U2", {2}) + std::string("a\0\0\0\xE5\x65\0\0\0\xF6\x01\0\0\0\0\0", 16));
+  arrays.Write("fields", NpyHeaderText(fields, {2}) + std::string(40, 'f'));
+  arrays.Write("row", NpyHeaderText(fields, {}) + std::string(20, 'f'));
+  arrays.Write("double", NpyHeaderText("<f8", {2}) + std::string(16, '?'));
 }
 
 void WriteImages(const std::string& folder) {
@@ -258,6 +272,7 @@ int main(int argc, char** argv) {
   }
   penstock::fuzz::WriteExamples(argv[1]);
   penstock::fuzz::WriteShards(argv[1]);
+  penstock::fuzz::WriteArrays(argv[1]);
   penstock::fuzz::WriteImages(argv[1]);
   penstock::fuzz::WriteSamples(argv[1]);
   penstock::fuzz::WriteArchives(argv[1]);

@@ -100,6 +100,27 @@ def test_the_page_on_text_formats_runs(place):
     assert "Ada\\nLovelace" in place.run(f"import penstock\n{print_names}")
 
 
+def test_the_page_on_arrays_runs(place):
+    page = Page("arrays.md")
+    read_memory, with_job, save, read, save_fields = page.of("python")
+    prepare, prepare_fields = page.of("sh")
+    array, digits = page.of("textproto")
+    count = "print(sum(int(batch.valid.sum()) for batch in loader), int((y >= 5).sum()))"
+    printed = place.run("\n".join([read_memory, with_job, count, save, save_fields])).splitlines()
+    assert len(printed) == 11
+    assert len(set(printed[-1].split())) == 1
+    for commands, name, job in ((prepare, "x", array), (prepare_fields, "digits", digits)):
+        place.type(commands)
+        made = (place.folder / f"{name}.textproto").read_text()
+        for feature in re.findall(r"^features .*", job, re.M):
+            assert feature in made
+        assert "(64, 3, 4) float32" in place.run(read)
+    (place.folder / "x.textproto").write_text(digits)
+    batch = 'batch = next(iter(penstock.Loader("x.textproto", data_root=".")))'
+    shown = place.run(f'import penstock\n{batch}\nprint(batch["image"].shape, batch["label"].min())')
+    assert "(64, 28, 28) 5" in shown
+
+
 def test_units_that_pages_name_are_those_that_are_installed():
     units = {path.stem for path in (ROOT / "deploy" / "systemd").glob("*.service")}
     pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "deploy" / "README.md"]

@@ -131,7 +131,7 @@ def test_commands_take_the_source(data):
     done = run("bake", data.parent / "lines.textproto", "--data-root", data, "--out", data.parent / "baked")
     assert done.returncode == 0, done.stderr
     done = run("index", f"{data}/*", "--source", "LINES")
-    assert "--source: 'LINES' is none of TFRECORD, TAR, JSONL, TEXT" in done.stderr
+    assert "--source: 'LINES' is none of TFRECORD, TAR, JSONL, NPY, TEXT" in done.stderr
 
 
 def test_a_selection_counts_in_lines(data):

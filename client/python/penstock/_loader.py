@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, Optional, TypeVar, Union
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional, TypeVar, Union
 
 from ._arguments import Path, rejects_foreign_arguments
+from ._arrays import ArrayFile
 from ._base import LoaderBase
 from ._batch import Batch
 from ._checks import check_job
@@ -30,6 +31,8 @@ class Loader(LoaderBase):
             batch["image"], batch["label"]
 
     job                  a job file or a penstock.Job, which this process's feeder reads; or the name of a served job
+    arrays               the data in place of files: {"x": x, "y": y}. They are copied once, and each is a column. A record is a
+                         row of all arrays. `job` is then left out, or a penstock.Job without files
     columns              columns by name ("valid", "ids", "sources", "datasets" too): a batch is a tuple of them. One name: each
                          batch is that column. Default: each batch is a `Batch` of all columns
     coordinator          "HOST:PORT" of the coordinator that serves the job. Default: PENSTOCK_COORDINATOR, if `job` is no file
@@ -77,8 +80,9 @@ class Loader(LoaderBase):
     @rejects_foreign_arguments
     def __init__(
         self,
-        job: Any,
+        job: Any = None,
         *,
+        arrays: Optional[Mapping[str, Any]] = None,
         columns: Columns = None,
         coordinator: Optional[str] = None,
         tls_ca: Optional[Path] = None,
@@ -119,6 +123,13 @@ class Loader(LoaderBase):
         selection = Selection(columns)
         if rank is not None or world_size is not None:
             find_place(rank, world_size, environment={})  # checks the arguments; Opening.place reads the environment
+        held = ArrayFile(arrays) if arrays is not None else None
+        if held is not None:
+            if coordinator is not None or data_root is not None:
+                raise ConfigurationError("arrays are read by this process: leave coordinator and data_root out")
+            job, data_root = held.job(job, batch_size), held.roots()
+        elif job is None:
+            raise ConfigurationError("a job or arrays= is missing")
         members = job_members(job, connection_of(coordinator, tls_ca, tls_cert, tls_key, token_file))
         roots = data_roots(data_root)
         known = check_job(members, job, roots, timeout)
@@ -153,6 +164,7 @@ class Loader(LoaderBase):
             start_epoch=start_epoch,
             timeout=float(timeout),
             accept_new_pipeline=accept_new_pipeline,
+            arrays=held,
         )
         self._core = Core(settings, selection.pick)
 

@@ -6,6 +6,7 @@ import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from ._arguments import Path, check_number, path_text
+from ._arrays import ArrayFile
 from ._checks import JobFacts
 from ._errors import ConfigurationError
 from ._feeder import FeederOptions
@@ -28,6 +29,7 @@ class Settings(NamedTuple):
     start_epoch: int
     timeout: float
     accept_new_pipeline: bool
+    arrays: Optional[ArrayFile] = None  # keeps the file of arrays
 
 
 def check_numbers(counts: Dict[str, int], read_threads: int, timeout: float) -> None:

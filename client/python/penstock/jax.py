@@ -81,7 +81,7 @@ class Loader(AheadLoader[Any]):
     @public
     def __init__(
         self,
-        job: Any,
+        job: Any = None,
         *,
         sharding: Union[Sharding, Mapping[str, Sharding], None] = None,
         columns: Columns = None,

@@ -31,7 +31,7 @@ __all__ = ["Dataset", "dataset"]
 
 @public
 def dataset(
-    job: Any,
+    job: Any = None,
     *,
     columns: Columns = None,
     input_context: Any = None,

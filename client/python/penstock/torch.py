@@ -43,7 +43,7 @@ class Loader(AheadLoader[Any]):
     @public
     def __init__(
         self,
-        job: Any,
+        job: Any = None,
         *,
         columns: Columns = None,
         pin_memory: bool = False,

@@ -31,19 +31,5 @@ TEST(Table, AlignsNumbersToTheRight) {
             "longer  1,234,567\n");
 }
 
-// numpy/lib/format.py: the data begins at a multiple of 64, the header ends with a newline, a tuple of one has a comma.
-TEST(NpyHeader, FollowsNumPysFormat) {
-  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{}, {5}, {256, 224, 224, 3}}) {
-    const std::string header = NpyHeader("<i8", shape);
-    EXPECT_EQ(header.size() % 64, 0u);
-    EXPECT_EQ(header.substr(0, 8), std::string("\x93NUMPY\x01\x00", 8));
-    EXPECT_EQ(static_cast<unsigned char>(header[8]) + 256 * static_cast<unsigned char>(header[9]), header.size() - 10);
-    EXPECT_EQ(header.back(), '\n');
-  }
-  EXPECT_NE(NpyHeader("<i8", {5}).find("'shape': (5,), }"), std::string::npos);
-  EXPECT_NE(NpyHeader("|u1", {2, 3}).find("{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3), }"),
-            std::string::npos);
-}
-
 }  // namespace
 }  // namespace penstock::cli

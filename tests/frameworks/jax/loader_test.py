@@ -32,6 +32,16 @@ def over_rows():
     return NamedSharding(jax.make_mesh((8,), ("data",)), PartitionSpec("data"))
 
 
+def test_arrays_of_a_device_are_read(small_job):
+    x, y = jnp.arange(60.0).reshape(20, 3), jnp.arange(20)
+    loader = penstock.jax.Loader(arrays={"x": x, "y": y}, columns=("x", "y"), batch_size=5)
+    seen = []
+    for rows, numbers in loader:
+        assert np.array_equal(rows, x[numbers])
+        seen += numbers.tolist()
+    assert sorted(seen) == list(range(20))
+
+
 def labels(loop):
     return [int(np.asarray(batch["label"])[0]) for batch in loop]
 

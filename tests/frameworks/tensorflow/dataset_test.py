@@ -64,6 +64,16 @@ def test_values_are_the_loaders(fake_tf, fake):
         assert [row.tolist() for row in batch["words"].to_list() and want["words"]] == batch["words"].to_list()
 
 
+def test_tensors_are_read_as_arrays(small_job):
+    x, y = tf.random.uniform((20, 3)), tf.range(20)
+    dataset = penstock.tf.dataset(arrays={"x": x, "y": y}, columns=("x", "y"), batch_size=5)
+    seen = []
+    for rows, numbers in dataset:
+        assert np.array_equal(rows, tf.gather(x, numbers))
+        seen += numbers.numpy().tolist()
+    assert sorted(seen) == list(range(20))
+
+
 def test_real_batches_are_the_loaders_bit_for_bit(small_job):
     dataset = penstock.tf.dataset(small_job.path, data_root=small_job.data, columns=("image", "label", "ids", "valid"))
     loader = penstock.Loader(small_job.path, data_root=small_job.data)

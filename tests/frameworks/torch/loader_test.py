@@ -24,6 +24,16 @@ def fake_torch(fake):
     return make
 
 
+def test_tensors_are_read_as_arrays(small_job):
+    x, y = torch.rand(20, 3), torch.arange(20)
+    loader = penstock.torch.Loader(arrays={"x": x, "y": y}, columns=("x", "y"), batch_size=5)
+    seen = []
+    for rows, numbers in loader:
+        assert torch.equal(rows, x[numbers])
+        seen += numbers.tolist()
+    assert sorted(seen) == list(range(20))
+
+
 def labels(loop):
     return [int(batch["label"][0]) for batch in loop]
 

@@ -184,7 +184,8 @@ TEST(SampleParser, RejectsOtherArrays) {
   EXPECT_THAT(message(imports::Npy(">i4", "2,", data)), HasSubstr("feature \"npy\": it is big-endian"));
   EXPECT_THAT(message(imports::Npy("|O", "1,", data)), HasSubstr("its elements are Python objects"));
   EXPECT_THAT(message(imports::Npy("[('a', '<i4')]", "2,", data)), HasSubstr("its elements have the type"));
-  EXPECT_THAT(message(imports::Npy("<U2", "1,", data)), HasSubstr("its elements have the type \"<U2\""));
+  EXPECT_THAT(message(imports::Npy("<q8", "1,", data)), HasSubstr("its elements have the type \"<q8\""));
+  EXPECT_EQ(message(imports::Npy("|S4", "2,", data)), "") << "text is a value for each element";
   EXPECT_THAT(message(imports::Npy("<i16", "1,", data)), HasSubstr("its elements have the type \"<i16\""));
   EXPECT_THAT(message(imports::Npy("<i3", "1,", data)), HasSubstr("its elements have the type \"<i3\""));
   EXPECT_THAT(message(imports::Npy("<i4", "1, 2", data, /*fortran=*/true)), HasSubstr("it is in Fortran order"));

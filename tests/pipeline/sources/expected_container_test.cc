@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/npy_header.h"
 #include "penstock/v1/job.pb.h"
 #include "pipeline/sources/file_kind.h"
 #include "pipeline/sources/index_builder.h"
@@ -38,10 +39,12 @@ std::string TfRecords() {
   return Slurp(folder.File("s"));
 }
 
+std::string Array() { return NpyHeaderText("<f4", {2}) + "abcdefgh"; }
+
 TEST(ExpectedContainer, GivesTheIndexOfTheDetectedContainer) {
   for (const auto& [bytes, source] :
        {std::pair(TarOf(3), v1::Source::TAR), std::pair(TfRecords(), v1::Source::TFRECORD),
-        std::pair(std::string(kJsonLines), v1::Source::JSONL)}) {
+        std::pair(std::string(kJsonLines), v1::Source::JSONL), std::pair(Array(), v1::Source::NPY)}) {
     const auto index = IndexAs(bytes, source);
     ASSERT_TRUE(index.ok()) << index.status();
     EXPECT_EQ(*index, IndexAs(bytes, v1::Source::AUTO).value());
@@ -65,7 +68,10 @@ TEST(ExpectedContainer, EachPairOfAFileAndAnotherSourceIsNamed) {
   const std::string wrong[][3] = {{TarOf(3), "a tar archive", "JSONL"},     {TfRecords(), "a TFRecord file", "JSONL"},
                                   {kJsonLines, "a JSONL file", "TFRECORD"}, {kJsonLines, "a JSONL file", "TAR"},
                                   {TarOf(3), "a tar archive", "TEXT"},      {TfRecords(), "a TFRecord file", "TEXT"},
-                                  {TarOf(3), "a tar archive", "CSV"},       {TfRecords(), "a TFRecord file", "TSV"}};
+                                  {TarOf(3), "a tar archive", "CSV"},       {TfRecords(), "a TFRecord file", "TSV"},
+                                  {TarOf(3), "a tar archive", "NPY"},       {kJsonLines, "a JSONL file", "NPY"},
+                                  {Array(), "a .npy file", "TFRECORD"},     {Array(), "a .npy file", "TAR"},
+                                  {Array(), "a .npy file", "JSONL"},        {Array(), "a .npy file", "CSV"}};
   for (const auto& [bytes, noun, name] : wrong) {
     v1::Source::Kind source = v1::Source::AUTO;
     ASSERT_TRUE(v1::Source::Kind_Parse(name, &source));

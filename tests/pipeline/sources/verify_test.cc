@@ -36,7 +36,6 @@ TEST(VerifyShard, AFileOfAnotherKindIsNamed) {
            {"PK\x03\x04", "a zip archive"},
            {std::string("PK\x03\x04") + std::string(22, 'z') + std::string("\x0B\0\0\0", 4) + "x_train.npy",
             "an .npz file"},
-           {"\x93NUMPY\x01", "a NumPy array"},
            {"PAR1", "a Parquet file"},
            {"ARROW1", "an Arrow file"},
            {"\xFF\xFF\xFF\xFF\x10\x01", "an Arrow stream"},

@@ -1,0 +1,127 @@
+#include "pipeline/sources/npy/npy_container.h"
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/little_endian.h"
+#include "base/npy_header.h"
+#include "base/npy_row.h"
+#include "base/status_macros.h"
+#include "pipeline/sources/crc32c.h"
+#include "pipeline/sources/damage.h"
+#include "pipeline/sources/record_limits.h"
+
+namespace penstock::sources {
+namespace {
+
+// Magic, version and the longest length of the dict.
+constexpr size_t kHeaderStartBytes = 12;
+
+class NpyWalker final : public RecordWalker {
+ public:
+  explicit NpyWalker(Input input) : RecordWalker(std::move(input)) {
+    identity_bytes_[0] = static_cast<char>(ContainerKind::kNpy);
+    identity_ = {identity_bytes_, sizeof(identity_bytes_)};
+    members_.resize(1);
+  }
+
+  // Reads the data of each record, because its CRC is in no other place.
+  absl::StatusOr<Step> Next(std::string* data) override {
+    record_ = next_record_;
+    offset_ = next_offset_;
+    length_ = 0;
+    if (head_.empty()) {
+      PS_ASSIGN_OR_RETURN(const Step at, ReadHeader());
+      if (at != Step::kRecord) return at;
+      offset_ = next_offset_;
+    }
+    if (record_ == rows_) return AtEnd();
+    length_ = row_bytes_;
+    if (length_ > options().max_record_bytes) {
+      return Break(Damage::kTooLong, absl::StrCat("the limit is ", options().max_record_bytes));
+    }
+    uint64_t body = 0;
+    uint32_t crc = 0;
+    if (data != nullptr) data->assign(head_);
+    PS_RETURN_IF_ERROR(ReadPieces(length_, data, {&crc}, &body));
+    if (body < length_) return BreakShort(Damage::kTruncatedData, body, length_);
+    members_[0].bytes = static_cast<uint32_t>(length_);
+    members_[0].crc = crc;
+    StoreLittleEndian<uint64_t>(length_, identity_bytes_ + 1);
+    StoreLittleEndian<uint32_t>(crc, identity_bytes_ + 1 + sizeof(uint64_t));
+    next_record_ = record_ + 1;
+    next_offset_ = offset_ + length_;
+    ReportProgress(false);
+    return Step::kRecord;
+  }
+
+ private:
+  // Reads the header of the file: sets head_, rows_, row_bytes_ and next_offset_. Returns kRecord if rows may follow.
+  absl::StatusOr<Step> ReadHeader() {
+    std::string header(kHeaderStartBytes, '\0');
+    size_t got = 0;
+    PS_RETURN_IF_ERROR(ReadFully(header.data(), header.size(), &got));
+    if (got < header.size()) return BreakShort(Damage::kTruncatedHeader, got, header.size());
+    // Versions 2 and 3 have two more bytes of the length.
+    const bool is_first_version = header[kNpyMagic.size()] == 1;
+    const char* const length = header.data() + kNpyMagic.size() + 2;
+    const size_t rest = is_first_version ? size_t{LoadLittleEndian<uint16_t>(length)} - 2
+                                         : size_t{LoadLittleEndian<uint32_t>(length)};
+    if (rest > kMaxHeadBytes) return Unreadable("its header is longer than 64 KiB, or malformed");
+    header.resize(kHeaderStartBytes + rest);
+    PS_RETURN_IF_ERROR(ReadFully(header.data() + kHeaderStartBytes, rest, &got));
+    if (got < rest) return BreakShort(Damage::kTruncatedHeader, kHeaderStartBytes + got, header.size());
+    const absl::StatusOr<NpyHeader> array = ParseNpyHeader(header);
+    if (!array.ok()) return Unreadable(array.status().message());
+    if (array->shape.empty()) return Unreadable("it is one number, not an array with rows");
+    if (array->fortran_order && array->shape.size() > 1) {
+      return Unreadable("it is in Fortran order, so its rows are not contiguous; save numpy.ascontiguousarray(array)");
+    }
+    const std::vector<int64_t> row_shape(array->shape.begin() + 1, array->shape.end());
+    const absl::StatusOr<NpyRow> row = NpyRowOf(*array, row_shape);
+    if (!row.ok()) return Unreadable(row.status().message());
+    rows_ = static_cast<uint64_t>(array->shape[0]);
+    row_bytes_ = row->bytes;
+    next_offset_ = array->data_offset;
+    head_ = NpyHeaderText(array->descr, row_shape);
+    if (head_.size() > kMaxHeadBytes) return Unreadable("its header is longer than 64 KiB");
+    StoreLittleEndian<uint32_t>(Crc32cExtend(0, head_), identity_bytes_ + 1 + sizeof(uint64_t) + sizeof(uint32_t));
+    return Step::kRecord;
+  }
+
+  // Ends the walk after the last row of the header.
+  absl::StatusOr<Step> AtEnd() {
+    char next = 0;
+    size_t got = 0;
+    PS_RETURN_IF_ERROR(ReadFully(&next, 1, &got));
+    if (stream_is_damaged()) return BreakShort(Damage::kTruncatedHeader, 0, 1);
+    if (got > 0) return Break(Damage::kAfterLast, absl::StrCat("it has ", rows_, " rows; save each array in a file of its own"));
+    ReportProgress(true);
+    return Step::kEnd;
+  }
+
+  Step Unreadable(absl::string_view reason) {
+    return Break(Damage::kOtherKind, absl::StrCat("the rows of this array cannot be read: ", reason));
+  }
+
+  uint64_t rows_ = 0, row_bytes_ = 0;
+  uint64_t next_record_ = 0, next_offset_ = 0;
+  char identity_bytes_[1 + sizeof(uint64_t) + 2 * sizeof(uint32_t)] = {};
+};
+
+}  // namespace
+
+std::unique_ptr<RecordWalker> NpyContainer::Walk(RecordWalker::Input input) const {
+  return std::make_unique<NpyWalker>(std::move(input));
+}
+
+absl::StatusOr<std::string_view> NpyContainer::DataOf(const ShardIndex& index, uint64_t k,
+                                                      const RequestedFeatures* features, const char* stored) const {
+  const std::string_view row(stored, index.StoredBytes(k));
+  if (Crc32cExtend(0, row) == index.members().crc(index.members().First(index.PlaceOf(k)))) return row;
+  return DamagedRead("its CRC is not that of the index", row);
+}
+
+}  // namespace penstock::sources

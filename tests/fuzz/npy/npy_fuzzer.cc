@@ -1,0 +1,85 @@
+// Any bytes as a .npy file, and as a row of an array: no access is out of bounds, every view is inside the record or the
+// value's own memory, and values stay within their limit. The rows of a file are the bytes after its header, and the
+// parser reads each of them.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/check.h"
+#include "base/npy_header.h"
+#include "pipeline/records/array_row_parser.h"
+#include "pipeline/records/example_parser.h"
+#include "pipeline/sources/record_walker.h"
+#include "tests/fuzz/bytes_file.h"
+
+namespace {
+
+using penstock::records::ArrayRowParser;
+using penstock::records::FeatureKind;
+
+constexpr uint64_t kMaxValueBytes = 1 << 12;
+
+bool IsInside(std::string_view bytes, std::string_view all) {
+  return bytes.empty() || (bytes.data() >= all.data() && bytes.data() + bytes.size() <= all.data() + all.size());
+}
+
+// Returns whether the record is a row.
+bool CheckRecord(std::string_view record) {
+  const auto listed = penstock::records::ListArrayRow(record);
+  PS_CHECK(listed.ok() || absl::IsInvalidArgument(listed.status()));
+  for (const FeatureKind kind : {FeatureKind::kBytes, FeatureKind::kInt64, FeatureKind::kFloat}) {
+    std::vector<penstock::records::FeatureRequest> requests = {{.key = "row", .kind = kind}, {.key = "x", .kind = kind}};
+    if (listed.ok() && !listed->empty()) requests.push_back({.key = listed->back().key, .kind = kind});
+    const auto parser = ArrayRowParser::Create(requests, {.max_value_bytes = kMaxValueBytes});
+    PS_CHECK(parser.ok());
+    penstock::records::ParsedExample values;
+    const absl::Status parsed = parser->Parse(record, &values);
+    PS_CHECK(parsed.ok() || absl::IsInvalidArgument(parsed) || absl::IsResourceExhausted(parsed));
+    PS_CHECK(!parsed.ok() || listed.ok());
+    if (!parsed.ok()) continue;
+    uint64_t bytes = 0;
+    for (const auto& value : values) {
+      PS_CHECK(!value.missing || value.count() == 0);
+      bytes += value.own.size() + 8 * value.ints.size() + 4 * value.floats.size();
+      for (const std::string_view each : value.bytes) {
+        PS_CHECK(IsInside(each, record) || IsInside(each, {value.own.data(), value.own.size()}));
+      }
+    }
+    PS_CHECK(bytes <= kMaxValueBytes);
+  }
+  return listed.ok();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto copy = std::make_unique<char[]>(size);  // a sanitizer sees a read after it
+  std::copy_n(reinterpret_cast<const char*>(data), size, copy.get());
+  const std::string_view bytes(copy.get(), size);
+  CheckRecord(bytes);
+
+  namespace sources = penstock::sources;
+  const penstock::fuzz::BytesFile file(bytes);
+  const auto walker = sources::RecordWalker::Start(&file, {.compression = sources::Compression::kNone,
+                                                           .container = sources::ContainerKind::kNpy,
+                                                           .max_record_bytes = 1 << 16});
+  if (!walker.ok()) return 0;
+  const auto header = penstock::ParseNpyHeader(bytes);
+  std::string record;
+  for (;;) {
+    const auto step = (*walker)->Next(&record);
+    PS_CHECK(step.ok());
+    if (*step != sources::RecordWalker::Step::kRecord) break;
+    const std::string& head = (*walker)->head();
+    PS_CHECK(header.ok() && std::string_view(record).starts_with(head));
+    PS_CHECK(std::string_view(record).substr(head.size()) == bytes.substr((*walker)->offset(), (*walker)->length()));
+    PS_CHECK((*walker)->offset() == header->data_offset + (*walker)->record() * (*walker)->length());
+    PS_CHECK(CheckRecord(record));
+  }
+  return 0;
+}
