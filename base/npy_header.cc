@@ -9,9 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "base/utf8.h"
 
 namespace penstock {
 namespace {
+
+constexpr uint64_t kMaxDictBytes = 64 << 10;
 
 absl::Status NoNpyHeader(const char* what) {
   return absl::InvalidArgumentError(absl::StrCat("no .npy header: ", what));
@@ -140,33 +143,44 @@ uint64_t LittleEndianLength(std::string_view bytes) {
   return length;
 }
 
+bool TakeDescr(Literals* in, NpyHeader* header) {
+  if (in->SeesString()) return in->TakeString(&header->descr);
+  return in->TakeList(&header->descr) && ParseFields(header->descr, &header->fields);
+}
+
+bool TakeOrder(Literals* in, NpyHeader* header) {
+  std::string word;
+  if (!in->TakeWord(&word)) return false;
+  header->fortran_order = word == "True";
+  return header->fortran_order || word == "False";
+}
+
 // Reads the dict of a header. Returns what is wrong with it, or null.
 const char* ReadDict(Literals* in, NpyHeader* header) {
-  static constexpr char kNoDict[] = "it has no dict of descr, fortran_order and shape";
+  static constexpr char kNoDict[] = "it has no dict of descr, fortran_order and shape, each once";
   bool has_descr = false, has_order = false, has_shape = false;
   if (!in->Take('{')) return kNoDict;
   while (!in->Take('}')) {
-    std::string key, word;
+    std::string key;
     if (!in->TakeString(&key) || !in->Take(':')) return kNoDict;
-    if (key == "descr") {
-      has_descr = true;
-      if (in->SeesString() ? !in->TakeString(&header->descr)
-                           : !in->TakeList(&header->descr) || !ParseFields(header->descr, &header->fields)) {
-        return "its descr is neither a type nor a list of fields";
-      }
-    } else if (key == "fortran_order") {
-      has_order = true;
-      if (!in->TakeWord(&word) || (word != "True" && word != "False")) return "fortran_order is neither True nor False";
-      header->fortran_order = word == "True";
-    } else if (key == "shape") {
-      has_shape = true;
-      if (!in->TakeShape(&header->shape)) return "its shape makes no sense";
-    } else {
-      return kNoDict;
-    }
+    bool* const has = key == "descr" ? &has_descr : key == "fortran_order" ? &has_order : &has_shape;
+    if (*has || (has == &has_shape && key != "shape")) return kNoDict;
+    *has = true;
+    if (has == &has_descr && !TakeDescr(in, header)) return "its descr is neither a type nor a list of fields";
+    if (has == &has_order && !TakeOrder(in, header)) return "fortran_order is neither True nor False";
+    if (has == &has_shape && !in->TakeShape(&header->shape)) return "its shape makes no sense";
     if (!in->Take(',') && !in->Sees('}')) return kNoDict;
   }
   return has_descr && has_order && has_shape ? nullptr : "descr, fortran_order or shape is missing";
+}
+
+bool IsUtf8(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = Utf8SequenceLength(text, at);
+    if (length == 0) return false;
+    at += length;
+  }
+  return true;
 }
 
 }  // namespace
@@ -177,8 +191,11 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes) {
   if (major < 1 || major > 3) return NoNpyHeader("its version is none of 1, 2 and 3");
   const size_t begin = major == 1 ? 10 : 12;
   const uint64_t length = LittleEndianLength(bytes.substr(8, begin - 8));
-  if (length > bytes.size() - begin) return NoNpyHeader("it is cut off, or longer than 64 KiB");
+  if (length > kMaxDictBytes || length > bytes.size() - begin) {
+    return NoNpyHeader("it is cut off, or longer than 64 KiB");
+  }
   const absl::string_view stored(bytes.data() + begin, length);
+  if (major == 3 && !IsUtf8({stored.data(), stored.size()})) return NoNpyHeader("it is no UTF-8");
   const std::string dict = major < 3 ? Utf8OfLatin1(stored) : std::string(stored);
   Literals in(dict);
   NpyHeader header;

@@ -32,9 +32,9 @@ struct NpyHeader {
   bool operator==(const NpyHeader&) const = default;
 };
 
-// Parses the header at the beginning of `bytes`, which may be untrusted. The first 64 KiB of a file suffice, except for
-// a record array with a great number of fields. Returns InvalidArgument if `bytes` do not begin with a complete, valid
-// header.
+// Parses the header at the beginning of `bytes`, which may be untrusted. Returns InvalidArgument if `bytes` do not
+// begin with a complete, valid header of at most 64 KiB, such as that of a record array with thousands of fields. Takes
+// a small multiple of the header's size.
 absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes);
 
 // Returns a header for elements in row-major order, as NumPy writes it. Its size is a multiple of 64. `descr` is that

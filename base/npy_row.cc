@@ -1,9 +1,11 @@
 #include "base/npy_row.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -28,11 +30,20 @@ absl::Status AddField(const NpyField& field, NpyRow* row) {
     bytes *= factor;
     added.elements *= factor;
   }
-  if (bytes == 0) added.elements = 0;
   row->bytes += bytes;
   if (row->bytes > kMaxRowBytes) return absl::InvalidArgumentError("a row of it has more than 2^40 bytes");
   row->fields.push_back(std::move(added));
   return absl::OkStatus();
+}
+
+// Removes the unit at the end of the size of a time, as in "8[ns]" or "8[25s]". Returns false if it is no unit.
+bool TakeUnit(absl::string_view* size) {
+  const size_t begin = size->find('[');
+  if (begin == absl::string_view::npos) return true;
+  const absl::string_view unit = size->substr(begin + 1);
+  *size = size->substr(0, begin);
+  return unit.size() > 1 && unit.back() == ']' &&
+         std::all_of(unit.begin(), unit.end() - 1, [](unsigned char c) { return absl::ascii_isalnum(c); });
 }
 
 }  // namespace
@@ -53,9 +64,9 @@ absl::StatusOr<NpyType> ParseNpyType(std::string_view descr) {
   NpyType type{.letter = descr[1], .bytes = 0};
   absl::string_view size(descr.data() + 2, descr.size() - 2);
   const bool is_time = type.letter == 'M' || type.letter == 'm';
-  if (is_time) size = size.substr(0, size.find('['));  // "<M8[ns]"
+  if (is_time && !TakeUnit(&size)) return wrong();
   uint32_t count = 0;
-  if (!absl::SimpleAtoi(size, &count)) return wrong();
+  if (!absl::SimpleAtoi(size, &count) || count == 0) return wrong();
   type.bytes = count;
   constexpr uint64_t kLargestNumber = 32;
   switch (type.letter) {
@@ -91,7 +102,8 @@ absl::StatusOr<NpyRow> NpyRowOf(const NpyHeader& header, const std::vector<int64
   }
   for (const NpyField& field : header.fields) {
     const absl::Status added = AddField(field, &row);
-    if (!added.ok()) return absl::InvalidArgumentError(absl::StrCat("field ", Json::Quote(field.name), ": ", added.message()));
+    if (!added.ok())
+      return absl::InvalidArgumentError(absl::StrCat("field ", Json::Quote(field.name), ": ", added.message()));
     if (field.name.empty()) row.fields.pop_back();  // padding
   }
   if (row.bytes == 0) return absl::InvalidArgumentError("its rows are empty: a dimension is 0");

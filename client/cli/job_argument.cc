@@ -35,8 +35,8 @@ std::string Stem(std::string name) {
   constexpr size_t kLeastDigits = 4;  // keeps cifar-10
   for (bool cut = true; cut;) {
     cut = false;
-    for (const char* suffix :
-         {".gz", ".zlib", ".tfrecord", ".tfrecords", ".tfrec", ".record", ".jsonl", ".txt", ".csv", ".tsv", "-of"}) {
+    for (const char* suffix : {".gz", ".zlib", ".tfrecord", ".tfrecords", ".tfrec", ".record", ".jsonl", ".txt", ".csv",
+                               ".tsv", ".npy", "-of"}) {
       if (!absl::EndsWith(name, suffix)) continue;
       name.resize(name.size() - std::strlen(suffix));
       cut = true;

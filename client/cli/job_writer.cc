@@ -3,6 +3,8 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -76,7 +78,12 @@ std::string FeatureLine(const FeatureSummary& f, uint64_t records, const std::st
   if (f.sequence) absl::StrAppend(&line, " sequence: true");
   if (!f.sequence && varies) absl::StrAppend(&line, " variable_length: true");
   if (f.sequence && f.least_count == f.most_count && f.most_count > 1) absl::StrAppend(&line, " shape: ", f.most_count);
-  if (!varies && f.most_count != 1) absl::StrAppend(&line, " shape: ", f.most_count);
+  const int64_t elements = std::accumulate(f.shape.begin(), f.shape.end(), int64_t{1}, std::multiplies<>());
+  if (!varies && !f.shape.empty() && static_cast<uint64_t>(elements) == f.most_count) {
+    absl::StrAppend(&line, " shape: [", absl::StrJoin(f.shape, ", "), "]");
+  } else if (!varies && f.most_count != 1) {
+    absl::StrAppend(&line, " shape: ", f.most_count);
+  }
   if (LooksLikeNumbers(f, records)) {
     return absl::StrCat(line, " }  # ", f.byte_length, " bytes each: decode_raw: UINT8 shape: ", f.byte_length,
                         " reads them as numbers");

@@ -29,12 +29,18 @@ absl::StatusOr<RowHead> ReadRowHead(std::string_view record) {
 
 absl::Status CheckRowBytes(uint64_t bytes, const NpyRow& row) {
   if (bytes == row.bytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("the row has ", bytes, " bytes, but its header declares ", row.bytes));
+  return absl::InvalidArgumentError(absl::StrCat("the row has ", bytes, " bytes, but its header declares ", row.bytes));
 }
 
 NpyElements ElementsOf(const NpyRowField& field, std::string_view row) {
   return {.type = field.type, .count = field.elements, .data = row.substr(field.offset, field.bytes())};
+}
+
+// Returns the first value of BYTES.
+std::string_view FirstBytesOf(const NpyRowField& field, std::string_view row) {
+  if (field.type.letter != 'S') return row.substr(field.offset, field.bytes());
+  const std::string_view first = row.substr(field.offset, field.elements == 0 ? 0 : field.type.bytes);
+  return first.substr(0, first.find_last_not_of('\0') + 1);
 }
 
 }  // namespace
@@ -94,7 +100,8 @@ absl::StatusOr<std::vector<FeatureInfo>> ListArrayRow(std::string_view record) {
     info.descr = field.descr;
     info.shape = field.shape;
     DescribeElements(ElementsOf(field, row), &info);
-    if (info.kind == FeatureKind::kBytes) info.first_bytes = row.substr(field.offset, field.bytes());
+    // The first value of U is no part of the record.
+    if (info.kind == FeatureKind::kBytes && field.type.letter != 'U') info.first_bytes = FirstBytesOf(field, row);
   }
   return infos;
 }

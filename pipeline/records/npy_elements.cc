@@ -87,9 +87,11 @@ absl::Status ReadStrings(const FeatureRequest& request, const NpyElements& eleme
     std::string_view element = elements.data.substr(i * elements.type.bytes, elements.type.bytes);
     if (is_text) {
       const size_t begin = out->own.size();
-      NpyElements characters{.type = {'u', sizeof(char32_t)}, .count = element.size() / sizeof(char32_t), .data = element};
+      NpyElements characters{
+          .type = {'u', sizeof(char32_t)}, .count = element.size() / sizeof(char32_t), .data = element};
       bool is_unicode = true;
-      VisitElements<uint32_t>(characters, [&](uint32_t code) { is_unicode = AppendUtf8(code, &out->own) && is_unicode; });
+      VisitElements<uint32_t>(characters,
+                              [&](uint32_t code) { is_unicode = AppendUtf8(code, &out->own) && is_unicode; });
       if (!is_unicode) return BadValue(request, Fault::kOther, "its text is no Unicode");
       element = {out->own.data() + begin, out->own.size() - begin};
     }
@@ -135,11 +137,7 @@ absl::StatusOr<NpyElements> ParseNpyElements(std::string_view file) {
     }
     out.count *= factor;
   }
-  // Elements of 0 bytes are empty strings.
-  const bool is_whole = out.type.bytes == 0 ? out.data.empty()
-                                            : out.data.size() % out.type.bytes == 0 &&
-                                                  out.data.size() / out.type.bytes == out.count;
-  if (is_whole) return out;
+  if (out.data.size() % out.type.bytes == 0 && out.data.size() / out.type.bytes == out.count) return out;
   return absl::InvalidArgumentError(absl::StrCat("its header declares ", out.count, " elements of ", out.type.bytes,
                                                  " bytes, but ", out.data.size(), " bytes follow it"));
 }
@@ -147,7 +145,7 @@ absl::StatusOr<NpyElements> ParseNpyElements(std::string_view file) {
 absl::Status ReadElements(const FeatureRequest& request, const NpyElements& elements, ValueBudget* budget,
                           FeatureValue* out) {
   if (request.kind == FeatureKind::kBytes) {
-    if (HasStrings(elements.type)) return ReadStrings(request, elements, budget, out);
+    if (HasStrings(elements.type) && request.element_bytes == 0) return ReadStrings(request, elements, budget, out);
     PS_RETURN_IF_ERROR(budget->Spend(request, 1, sizeof(std::string_view)));
     out->bytes.push_back(elements.data);
     return CheckElements(request, elements.data);

@@ -3,8 +3,8 @@
 // Values by kind:
 //   FLOAT   from float16, float32 and float64, which is rounded
 //   INT64   from integers, bool, datetime64 and timedelta64 (a number of their units)
-//   BYTES   from S and U: a value for each element, without zeros at its end; U as UTF-8
-//           from all others: one value, the bytes of all elements
+//   BYTES   from S and U without decode_raw: a value for each element, without zeros at its end; U as UTF-8
+//           otherwise: one value, the bytes of all elements
 #ifndef PENSTOCK_PIPELINE_RECORDS_NPY_ELEMENTS_H_
 #define PENSTOCK_PIPELINE_RECORDS_NPY_ELEMENTS_H_
 

@@ -9,7 +9,7 @@
 //   "__key__"                folder and name of the sample's members, up to the first dot: BYTES
 //
 // Values by member and kind:
-//   npy, or ending in .npy    FLOAT from float16, float32 and float64; INT64 from integers and bool; BYTES: the data
+//   npy, or ending in .npy    the elements of the array (npy_elements.h)
 //   json, or ending in .json  FLOAT from numbers; INT64 from integers and booleans; BYTES from strings
 //   any other                 BYTES: the whole member; INT64, FLOAT: its text, one decimal number
 //

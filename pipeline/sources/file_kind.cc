@@ -10,7 +10,7 @@ namespace penstock::sources {
 namespace {
 
 constexpr char kImages[] = "`penstock import` makes shards of images";
-constexpr char kArrays[] = "`penstock import` makes shards of its arrays";
+constexpr char kArrays[] = "`penstock import` makes shards of arrays";
 constexpr char kTables[] = "--source CSV, TSV or TEXT reads it, and dataset { source: CSV } in a job";
 constexpr char kJson[] = "write each of its objects as one line: `jq -c '.[]' FILE > FILE.jsonl`";
 constexpr char kDamagedTar[] = "its first header is damaged: write it again";

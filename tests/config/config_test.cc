@@ -130,7 +130,7 @@ TEST(JobFile, SourceAndFormatOfADataSetMustMatch) {
        {"source: AUTO", "source: TAR", "source: TFRECORD", "source: TAR format: SAMPLE", "source: TFRECORD format: RAW",
         "source: JSONL", "source: JSONL format: JSON", "source: JSONL format: RAW", "source: TEXT",
         "source: TEXT format: LINE", "source: TEXT format: RAW", "source: CSV", "source: CSV format: CSV_ROW",
-        "source: TSV format: TSV_ROW"}) {
+        "source: TSV format: TSV_ROW", "source: NPY format: ARRAY_ROW"}) {
     EXPECT_THAT(lines(good), IsEmpty()) << good;
   }
   EXPECT_THAT(

@@ -32,7 +32,7 @@ def files(folder):
 
 def test_each_row_comes_once_in_an_epoch_in_another_order(tmp_path):
     x = np.random.default_rng(1).standard_normal((100, 2, 3), dtype="f4")
-    loader = penstock.Loader(arrays={"x": x, "number": np.arange(100)}, batch_size=20)
+    loader = penstock.Loader(arrays={"x": x, "number": np.arange(100)}, batch_size=30)
     orders = []
     for _ in range(2):
         numbers = []
@@ -103,11 +103,14 @@ def test_a_state_fits_a_loader_of_equal_arrays():
 
 
 def test_ranks_share_the_rows():
+    job = penstock.Job(order={"shuffle": "FULL"}, batch={"size": 8, "last": "PAD"})
     numbers = []
     for rank in range(2):
-        for batch in penstock.Loader(arrays={"n": np.arange(40)}, batch_size=8, rank=rank, world_size=2):
-            numbers += batch["n"].tolist()
-    assert sorted(numbers) == list(range(40))
+        for batch in penstock.Loader(job, arrays={"n": np.arange(41)}, rank=rank, world_size=2):
+            numbers += batch["n"][batch.valid].tolist()
+    assert sorted(numbers) == list(range(41))
+    with pytest.raises(penstock.ConfigurationError, match="PARTIAL, which is for one rank only.*use PAD"):
+        next(iter(penstock.Loader(arrays={"n": np.arange(41)}, batch_size=8, rank=0, world_size=2)))
 
 
 def test_the_file_ends_with_its_loader(tmp_path):
@@ -156,28 +159,69 @@ def test_a_fork_leaves_the_file(tmp_path):
     assert len(next(iter(loader))["x"]) == 10
 
 
-def test_without_room_in_shared_memory_the_file_is_temporary(tmp_path, monkeypatch):
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+def test_a_closed_loader_has_no_file(tmp_path):
+    loader = penstock.Loader(arrays={"x": np.arange(10)}, batch_size=10)
+    batch = next(iter(loader))
+    loader.close()
+    loader.close()
+    assert files(tmp_path) == []
+    assert sorted(batch["x"].tolist()) == list(range(10))
+
+
+@pytest.fixture
+def scratch(tmp_path, monkeypatch):
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    return folder
+
+
+def test_without_room_in_shared_memory_the_file_is_temporary(tmp_path, monkeypatch, scratch):
+    stale = tmp_path / f"penstock-arrays-{os.getuid()}-0"
+    stale.mkdir(mode=0o700)
+    (stale / "arrays.npy").write_bytes(b"of a killed process")
     monkeypatch.setattr(_arrays, "_SPARE", 1 << 60)
     loader = penstock.Loader(arrays={"x": np.arange(10)}, batch_size=10)
     assert len(files(scratch)) == 1
     assert len(next(iter(loader))["x"]) == 10
+    assert files(tmp_path) == [], "memory that nobody uses is released even if this loader needs more"
 
     def full(fd, offset, size):
-        raise OSError(28, "No space left on device")
+        raise OSError(122, "Disk quota exceeded")
 
     monkeypatch.setattr("os.posix_fallocate", full)
-    with pytest.raises(penstock.MachineError, match="80 bytes have no room in .*: set TMPDIR to a folder with more"):
+    with pytest.raises(penstock.MachineError, match=r"80 bytes cannot be stored: .* no room; .*quota exceeded.*Set TMPDIR"):
         penstock.Loader(arrays={"x": np.arange(10)}, batch_size=10)
     assert len(files(scratch)) == 1
 
 
-def test_a_folder_of_another_user_is_refused(tmp_path):
+def test_an_interrupted_copy_leaves_nothing(tmp_path, monkeypatch):
+    def interrupted(fd, offset, size):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.posix_fallocate", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            penstock.Loader(arrays={"x": np.arange(10)}, batch_size=10)
+    assert files(tmp_path) == []
+    loader = penstock.Loader(arrays={"x": np.arange(10)}, batch_size=10)
+    assert [path.parent.name for path in files(tmp_path)] == [f"penstock-arrays-{os.getuid()}-0"]
+    loader.close()
+
+
+def test_a_folder_of_another_user_is_left_alone(tmp_path):
     (tmp_path / f"penstock-arrays-{os.getuid()}-0").symlink_to(tmp_path)
-    with pytest.raises(penstock.MachineError, match="belongs to another user"):
-        penstock.Loader(arrays={"x": np.arange(10)}, batch_size=10)
+    loader = penstock.Loader(arrays={"x": np.arange(10)}, batch_size=10)
+    assert [path.parent.name for path in files(tmp_path)] == [f"penstock-arrays-{os.getuid()}-1"]
+    assert len(next(iter(loader))["x"]) == 10
+    loader.close()
+
+
+@pytest.mark.filterwarnings("error")
+def test_names_may_have_any_letters():
+    arrays = {"größe": np.arange(4), "高さ": np.arange(4.0)}
+    (batch,) = penstock.Loader(arrays=arrays, batch_size=4)
+    assert list(batch) == list(arrays)
 
 
 X = np.arange(4)
@@ -196,6 +240,9 @@ X = np.arange(4)
         ({"arrays": {"x": np.float32(1)}, "batch_size": 2}, "one value, not an array with rows"),
         ({"arrays": {"x": np.array([{}, []], object)}, "batch_size": 2}, "has the type object; give numbers, times, str"),
         ({"arrays": {"x": X * 1j}, "batch_size": 2}, "has the type complex128"),
+        ({"arrays": {"x": np.ma.masked_equal(X, 2)}, "batch_size": 2}, "has a mask"),
+        ({"arrays": {"x": [[1], [2, 3]]}, "batch_size": 2}, "arrays\\['x'\\]"),
+        ({"arrays": {f"{i} of many": X for i in range(4000)}, "batch_size": 2}, "the names of 4000 arrays take more than"),
         ({"arrays": {"a'b": X}, "batch_size": 2}, "is no name of a column"),
         ({"arrays": {"": X}, "batch_size": 2}, "is no name of a column"),
         ({"arrays": {"x": X}, "batch_size": 2, "coordinator": "prep:7070"}, "leave coordinator and data_root out"),

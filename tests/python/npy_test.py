@@ -130,6 +130,25 @@ def test_init_writes_a_column_for_each_field(data):
         assert column.tobytes() == np.ascontiguousarray(expected[name]).tobytes()
 
 
+def test_init_names_the_types_of_text_and_times(tmp_path):
+    np.save(tmp_path / "t-00000.npy", np.zeros(3, [("s", "S3", (2, 3)), ("u", "U6"), ("at", "M8[s]", (2, 1)), ("v", "V4", 2)]))
+    job = tmp_path / "t.textproto"
+    assert run("init", tmp_path / "t-*.npy", "--out", job).returncode == 0
+    text = job.read_text()
+    assert 'name: "t"' in text
+    assert 'features { key: "s" type: BYTES shape: [2, 3] }' in text
+    assert 'features { key: "u" type: BYTES }' in text
+    assert 'features { key: "at" type: INT64 shape: [2, 1] }' in text
+    assert 'features { key: "v" type: BYTES }  # 8 bytes each: decode_raw: UINT8 shape: 8' in text
+    assert len(next(iter(penstock.Loader(str(job), batch_size=3)))["s"]) == 3
+
+
+def test_a_job_in_python_names_the_kind(data):
+    job = penstock.Job(dataset={"files": ["*.npy"], "source": "NPY"}, features={"label": "INT64"}, batch=93)
+    (batch,) = penstock.Loader(job, data_root=str(data))
+    assert sorted(batch["label"].tolist()) == expected_of(data)["label"].tolist()
+
+
 def test_aligned_records_times_and_bytes(tmp_path):
     fields = np.dtype([("flag", "?"), ("at", "<M8[ms]"), ("code", "S3", 2), ("z", "<c8")], align=True)
     table = np.zeros(5, fields)

@@ -74,6 +74,8 @@ class Core:
         stream = self.stream
         if stream is not None:
             stream.close()
+        if self.settings.arrays is not None:
+            self.settings.arrays.close()
 
     def __del__(self) -> None:
         stream = getattr(self, "stream", None)

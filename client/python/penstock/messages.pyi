@@ -359,8 +359,8 @@ class Dataset(Message):
     files: List[str]
     compression: Literal["AUTO", "NONE", "GZIP", "ZLIB"]
     weight: Optional[float]
-    format: Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE", "JSON", "LINE", "CSV_ROW", "TSV_ROW"]
-    source: Literal["AUTO", "TFRECORD", "TAR", "JSONL", "TEXT", "CSV", "TSV"]
+    format: Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE", "JSON", "LINE", "CSV_ROW", "TSV_ROW", "ARRAY_ROW"]
+    source: Literal["AUTO", "TFRECORD", "TAR", "JSONL", "TEXT", "CSV", "TSV", "NPY"]
     select: List[Select]
     name: str
     features: List[Feature]
@@ -372,8 +372,8 @@ class Dataset(Message):
         files: Optional[Union[Union[str, "os.PathLike[str]"], Sequence[Union[str, "os.PathLike[str]"]]]] = ...,
         compression: Optional[Literal["AUTO", "NONE", "GZIP", "ZLIB"]] = ...,
         weight: Optional[float] = ...,
-        format: Optional[Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE", "JSON", "LINE", "CSV_ROW", "TSV_ROW"]] = ...,
-        source: Optional[Literal["AUTO", "TFRECORD", "TAR", "JSONL", "TEXT", "CSV", "TSV"]] = ...,
+        format: Optional[Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE", "JSON", "LINE", "CSV_ROW", "TSV_ROW", "ARRAY_ROW"]] = ...,
+        source: Optional[Literal["AUTO", "TFRECORD", "TAR", "JSONL", "TEXT", "CSV", "TSV", "NPY"]] = ...,
         select: Optional[Union[Union[Select, Mapping[str, Any]], Sequence[Union[Select, Mapping[str, Any]]]]] = ...,
         name: Optional[str] = ...,
         features: Optional[Union[Union[Feature, Mapping[str, Any]], Sequence[Union[Feature, Mapping[str, Any]]]]] = ...,

@@ -67,8 +67,8 @@ class NpyWalker final : public RecordWalker {
     // Versions 2 and 3 have two more bytes of the length.
     const bool is_first_version = header[kNpyMagic.size()] == 1;
     const char* const length = header.data() + kNpyMagic.size() + 2;
-    const size_t rest = is_first_version ? size_t{LoadLittleEndian<uint16_t>(length)} - 2
-                                         : size_t{LoadLittleEndian<uint32_t>(length)};
+    const size_t rest =
+        is_first_version ? size_t{LoadLittleEndian<uint16_t>(length)} - 2 : size_t{LoadLittleEndian<uint32_t>(length)};
     if (rest > kMaxHeadBytes) return Unreadable("its header is longer than 64 KiB, or malformed");
     header.resize(kHeaderStartBytes + rest);
     PS_RETURN_IF_ERROR(ReadFully(header.data() + kHeaderStartBytes, rest, &got));
@@ -97,7 +97,8 @@ class NpyWalker final : public RecordWalker {
     size_t got = 0;
     PS_RETURN_IF_ERROR(ReadFully(&next, 1, &got));
     if (stream_is_damaged()) return BreakShort(Damage::kTruncatedHeader, 0, 1);
-    if (got > 0) return Break(Damage::kAfterLast, absl::StrCat("it has ", rows_, " rows; save each array in a file of its own"));
+    if (got > 0)
+      return Break(Damage::kAfterLast, absl::StrCat("it has ", rows_, " rows; save each array in a file of its own"));
     ReportProgress(true);
     return Step::kEnd;
   }

@@ -1,6 +1,6 @@
-// Any bytes as a .npy file, and as a row of an array: no access is out of bounds, every view is inside the record or the
-// value's own memory, and values stay within their limit. The rows of a file are the bytes after its header, and the
-// parser reads each of them.
+// Any bytes as a .npy file, and as a row of an array: no access is out of bounds, every view is inside the record or
+// the value's own memory, and values stay within their limit. The rows of a file are the bytes after its header, and
+// the parser reads each of them.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +33,8 @@ bool CheckRecord(std::string_view record) {
   const auto listed = penstock::records::ListArrayRow(record);
   PS_CHECK(listed.ok() || absl::IsInvalidArgument(listed.status()));
   for (const FeatureKind kind : {FeatureKind::kBytes, FeatureKind::kInt64, FeatureKind::kFloat}) {
-    std::vector<penstock::records::FeatureRequest> requests = {{.key = "row", .kind = kind}, {.key = "x", .kind = kind}};
+    std::vector<penstock::records::FeatureRequest> requests = {{.key = "row", .kind = kind},
+                                                               {.key = "x", .kind = kind}};
     if (listed.ok() && !listed->empty()) requests.push_back({.key = listed->back().key, .kind = kind});
     const auto parser = ArrayRowParser::Create(requests, {.max_value_bytes = kMaxValueBytes});
     PS_CHECK(parser.ok());

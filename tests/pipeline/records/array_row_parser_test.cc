@@ -77,11 +77,16 @@ TEST(ArrayRowParser, TextLosesTheZerosAtItsEnd) {
   EXPECT_THAT(TextsIn(ArrayRow("<U2", {3}, BytesOf<char32_t>({U'ö', U'日', U'\U0001F600', 0, 0, 0}))),
               ElementsAre("ö日", "\U0001F600", ""));
   for (const char32_t wrong : {char32_t{0xD800}, char32_t{0x110000}, char32_t{0xFFFFFFFF}}) {
-    EXPECT_THAT(std::string(ParseRow(ArrayRow("<U1", {}, BytesOf<char32_t>({wrong})), {{.key = kRowKey}})
-                                .status()
-                                .message()),
-                HasSubstr("feature \"row\": its text is no Unicode"));
+    EXPECT_THAT(
+        std::string(ParseRow(ArrayRow("<U1", {}, BytesOf<char32_t>({wrong})), {{.key = kRowKey}}).status().message()),
+        HasSubstr("feature \"row\": its text is no Unicode"));
   }
+}
+
+TEST(ArrayRowParser, TextIsRawBytesForDecodeRaw) {
+  const auto parsed = ParseRow(ArrayRow("|S5", {}, std::string("ab\0\0\0", 5)), {{.key = kRowKey, .element_bytes = 1}});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_THAT(parsed->values[0].bytes, ElementsAre(std::string_view("ab\0\0\0", 5)));
 }
 
 TEST(ArrayRowParser, AFieldIsAFeatureWithItsName) {
@@ -103,8 +108,8 @@ TEST(ArrayRowParser, AFieldIsAFeatureWithItsName) {
 }
 
 TEST(ArrayRowParser, RecordsOfSeveralArraysMayAlternate) {
-  const auto parser = RecordParser::Create({{.key = "a", .kind = FeatureKind::kInt64}},
-                                           {.format = RecordFormat::kArrayRow});
+  const auto parser =
+      RecordParser::Create({{.key = "a", .kind = FeatureKind::kInt64}}, {.format = RecordFormat::kArrayRow});
   ParsedExample values;
   for (int i = 0; i < 3; ++i) {
     for (const auto& [descr, row, expected] :
@@ -131,17 +136,17 @@ TEST(ArrayRowParser, OtherTypesAndRecordsAreErrors) {
   EXPECT_THAT(error(floats + "i", {.key = "row"}), HasSubstr("the row has 9 bytes, but its header declares 8"));
   EXPECT_THAT(error(floats.substr(0, floats.size() - 1), {.key = "row"}), HasSubstr("the row has 7 bytes"));
   EXPECT_THAT(error("text", {.key = "row"}), HasSubstr("no .npy header"));
-  EXPECT_TRUE(absl::IsResourceExhausted(
-      ParseRow(floats, {{.key = "row", .kind = FeatureKind::kFloat}}, 7).status()));
+  EXPECT_TRUE(absl::IsResourceExhausted(ParseRow(floats, {{.key = "row", .kind = FeatureKind::kFloat}}, 7).status()));
   EXPECT_FALSE(ParseRow(floats, {{.key = "row", .kind = FeatureKind::kNone}}).ok());
 }
 
 TEST(ArrayRowParser, IsListedWithTypesAndShapes) {
-  const std::string record = ArrayRow("[('x', '<f4', (2, 1)), ('label', '<i4'), ('s', '|S2')]", {},
-                                      BytesOf<float>({1, 2}) + BytesOf<int32_t>({-7}) + "ab");
+  const std::string record = ArrayRow(
+      "[('x', '<f4', (2, 1)), ('label', '<i4'), ('s', '|S3', (2,)), ('u', '<U1')]", {},
+      BytesOf<float>({1, 2}) + BytesOf<int32_t>({-7}) + std::string("ab\0cd\0", 6) + BytesOf<char32_t>({U'ö'}));
   const auto infos = ListValues(record, RecordFormat::kArrayRow);
   ASSERT_TRUE(infos.ok()) << infos.status();
-  ASSERT_EQ(infos->size(), 3u);
+  ASSERT_EQ(infos->size(), 4u);
   EXPECT_EQ((*infos)[0].key, "x");
   EXPECT_EQ((*infos)[0].kind, FeatureKind::kFloat);
   EXPECT_EQ((*infos)[0].count, 2u);
@@ -150,7 +155,9 @@ TEST(ArrayRowParser, IsListedWithTypesAndShapes) {
   EXPECT_EQ((*infos)[1].least, -7);
   EXPECT_EQ((*infos)[1].most, -7);
   EXPECT_EQ((*infos)[2].kind, FeatureKind::kBytes);
+  EXPECT_EQ((*infos)[2].count, 2u);
   EXPECT_EQ((*infos)[2].first_bytes, "ab");
+  EXPECT_EQ((*infos)[3].first_bytes, "");
   EXPECT_EQ(ListValues(ArrayRow("<f4", {}, "abcd"), RecordFormat::kArrayRow)->at(0).key, kRowKey);
 }
 

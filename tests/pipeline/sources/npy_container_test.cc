@@ -107,9 +107,10 @@ TEST(NpyContainer, ArraysThatCannotBeReadNameTheRemedy) {
   const std::string column = "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }";
   std::string fortran("\x93NUMPY\x01\x00", 8);
   fortran += static_cast<char>(column.size());
-  EXPECT_EQ(ArrayError(fortran + '\0' + column + std::string(24, 'x')),
-            "memory: the rows of this array cannot be read: it is in Fortran order, so its rows are not contiguous; save "
-            "numpy.ascontiguousarray(array)");
+  EXPECT_EQ(
+      ArrayError(fortran + '\0' + column + std::string(24, 'x')),
+      "memory: the rows of this array cannot be read: it is in Fortran order, so its rows are not contiguous; save "
+      "numpy.ascontiguousarray(array)");
   EXPECT_THAT(ArrayError(NpyHeaderText("<f4", {}) + "abcd"), HasSubstr("it is one number, not an array with rows"));
   EXPECT_THAT(ArrayError(NpyHeaderText("|O", {3}) + "abcd"), HasSubstr("its elements are Python objects"));
   EXPECT_THAT(ArrayError(NpyHeaderText(">i4", {1}) + "abcd"), HasSubstr("it is big-endian"));
