@@ -24,7 +24,7 @@ struct NpyField {
 
 struct NpyHeader {
   std::string descr;  // NumPy's name of the element type: "<f4"; for a record array, the text of its list of fields
-  std::vector<NpyField> fields;  // of a record array
+  std::vector<NpyField> fields;  // empty unless it is a record array
   bool fortran_order = false;    // column-major order
   std::vector<int64_t> shape;
   uint64_t data_offset = 0;  // offset of the first element in the file

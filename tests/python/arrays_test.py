@@ -184,7 +184,7 @@ def test_without_room_in_shared_memory_the_file_is_temporary(tmp_path, monkeypat
     loader = penstock.Loader(arrays={"x": np.arange(10)}, batch_size=10)
     assert len(files(scratch)) == 1
     assert len(next(iter(loader))["x"]) == 10
-    assert files(tmp_path) == [], "memory that nobody uses is released even if this loader needs more"
+    assert files(tmp_path) == [], "an old file is removed even if this loader needs more room"
 
     def full(fd, offset, size):
         raise OSError(122, "Disk quota exceeded")

@@ -49,7 +49,7 @@ class ArrayFile:
         self._end = weakref.finalize(self, _remove, self.folder, lock, os.getpid())
 
     def close(self) -> None:
-        """Removes the file. What has opened it keeps it."""
+        """Removes the file. A program that has opened it keeps its content."""
         self._end()
 
     def __reduce__(self) -> NoReturn:
