@@ -20,6 +20,7 @@ constexpr Kind kKinds[] = {
     {0, "ARROW1", "an Arrow file"},
     {0, "\xFF\xFF\xFF\xFF", "an Arrow stream"},  // the format of Hugging Face's data sets
     {0, "\x89HDF\r\n", "an HDF5 file"},
+    {0, "\x83\xAF\x70\xD1\x0D\x88\x4A\x3F", "an ArrayRecord file"},  // its container, Riegeli
     {16, "\xDE\xC0\xEF\xBE", "an LMDB"},
 };
 

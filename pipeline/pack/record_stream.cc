@@ -79,8 +79,15 @@ absl::Status RecordStream::Take(const PackFrame& frame) {
 }
 
 absl::Status RecordStream::TakeRecord(const PackFrame& frame) {
-  if (frame.type != PackFrame::Type::kFeatures) return absl::InvalidArgumentError("its frame is not of type 2");
-  PS_ASSIGN_OR_RETURN(const std::string example, ExampleOf(frame.body, &values_));
+  const bool is_example = frame.type == PackFrame::Type::kRecord;
+  if (!is_example && frame.type != PackFrame::Type::kFeatures) {
+    return absl::InvalidArgumentError("its frame is neither of type 1 nor of type 2");
+  }
+  std::string made;
+  if (!is_example) {
+    PS_ASSIGN_OR_RETURN(made, ExampleOf(frame.body, &values_));
+  }
+  const std::string_view example = is_example ? std::string_view(frame.body) : std::string_view(made);
   const uint64_t hash = HashWords({hash_, Hash64(example)});
   if (taken_ < finished_) {
     hash_ = hash;
@@ -93,7 +100,7 @@ absl::Status RecordStream::TakeRecord(const PackFrame& frame) {
   }
   // Before the record joins the schema, because the note of a finished shard covers only the records before it.
   PS_RETURN_IF_ERROR(shards_.MakeRoom(example.size()));
-  PS_RETURN_IF_ERROR(schema_.AddRecord(values_));
+  PS_RETURN_IF_ERROR(is_example ? schema_.AddExample(example) : schema_.AddRecord(values_));
   PS_RETURN_IF_ERROR(shards_.Write(example));
   hash_ = hash;
   ++taken_;

@@ -10,6 +10,7 @@ TEST(ForeignData, IsRecognizedByItsFirstBytes) {
   EXPECT_EQ(ConvertibleKind("ARROW1\0\0"), "an Arrow file");
   EXPECT_EQ(ConvertibleKind("\xFF\xFF\xFF\xFF\x10\x01"), "an Arrow stream");
   EXPECT_EQ(ConvertibleKind("\x89HDF\r\n\x1A\n"), "an HDF5 file");
+  EXPECT_EQ(ConvertibleKind("\x83\xAF\x70\xD1\x0D\x88\x4A\x3F and more"), "an ArrayRecord file");
   EXPECT_EQ(ConvertibleKind(std::string(16, '\0') + "\xDE\xC0\xEF\xBE"), "an LMDB");
   for (const char* other : {"", "PAR", "name: \"x\"", "a longer text without any magic"}) {
     EXPECT_EQ(ConvertibleKind(other), "") << other;

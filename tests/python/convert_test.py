@@ -79,7 +79,7 @@ def test_a_missing_library_is_named_with_the_pip_command(tmp_path, monkeypatch):
     [
         ("nothing.parquet", "there is no file .*nothing.parquet"),
         ("folder", "has no file that ends in .parquet"),
-        ("text.txt", "neither a Parquet, Arrow, Feather or HDF5 file nor an LMDB"),
+        ("text.txt", "neither a Parquet, Arrow, Feather, HDF5 or ArrayRecord file nor an LMDB"),
         ("old.feather", "Feather file of version 1"),
     ],
 )
@@ -105,6 +105,7 @@ def test_a_url_is_refused():
         (b"\xff\xff\xff\xff", "an Arrow stream"),
         (b"\x89HDF\r\n", "an HDF5 file"),
         (bytes(16) + b"\xde\xc0\xef\xbe", "an LMDB"),
+        (b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f" + bytes(100), "an ArrayRecord file"),
     ],
 )
 def test_loaders_and_commands_name_the_command_that_converts_a_file(tmp_path, start, kind):

@@ -9,7 +9,7 @@ from typing import List, Optional
 from ._errors import ConfigurationError
 
 #: Names of table files, for folders.
-SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc", ".arrows")
+SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc", ".arrows", ".array_record")
 
 
 def table_files(source: str) -> List[str]:

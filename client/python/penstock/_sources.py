@@ -13,6 +13,7 @@ from ._errors import ConfigurationError
 from ._source_files import kind_of, table_files
 
 _LMDB_MAGIC = b"\xde\xc0\xef\xbe"  # at offset 16
+_RIEGELI_SIGNATURE = b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f"  # ArrayRecord is a kind of Riegeli
 
 
 def _reader(module: str, package: str, extra: str, what: str) -> Any:
@@ -61,8 +62,11 @@ def open_source(source: Any, drop: List[str], split: str) -> Source:
     if start[16:20] == _LMDB_MAGIC and len(paths) == 1:
         made = _reader("_lmdb", "lmdb", "lmdb", paths[0]).Lmdb(paths[0], drop)
         return made
+    if start.startswith(_RIEGELI_SIGNATURE):
+        made = _reader("_array_record", "array_record", "arrayrecord", paths[0]).ArrayRecords(name, paths, drop)
+        return made
     if kind_of(paths[0]) is None:
-        raise ConfigurationError(f"{paths[0]} is neither a Parquet, Arrow, Feather or HDF5 file nor an LMDB")
+        raise ConfigurationError(f"{paths[0]} is neither a Parquet, Arrow, Feather, HDF5 or ArrayRecord file nor an LMDB")
     made = _reader("_tables", "pyarrow", "parquet", paths[0]).Tables(name, paths, drop)
     return made
 

@@ -51,7 +51,7 @@ Tag: py3-none-{platform}
 """
 
 # Packages that `penstock convert` needs for a format: pip install penstock[parquet].
-EXTRAS = {"parquet": "pyarrow", "hf": "datasets>=4", "hdf5": "h5py", "lmdb": "lmdb"}
+EXTRAS = {"parquet": "pyarrow", "hf": "datasets>=4", "hdf5": "h5py", "lmdb": "lmdb", "arrayrecord": "array-record"}
 
 # Installed as a command. It finds the package without importing it: the program starts at once, and without NumPy.
 COMMAND = """\

@@ -1,4 +1,4 @@
-"""penstock.convert of HDF5, LMDB and Hugging Face's data sets. The format's own library is the judge."""
+"""penstock.convert of HDF5, LMDB, ArrayRecord and Hugging Face's data sets. The format's own library is the judge."""
 
 import hashlib
 import io
@@ -144,6 +144,54 @@ def test_lmdb_keeps_keys_and_values(tmp_path):
     assert result.records == 5000
     assert penstock.convert(tmp_path / "x" / "data.mdb", tmp_path / "file", drop=["key"]).records == 5000
     killed_and_continued(tmp_path / "x", tmp_path)
+
+
+# ---- ArrayRecord
+
+
+def write_array_record(path, rows, options="group_size:4"):
+    module = pytest.importorskip("array_record.python.array_record_module")
+    writer = module.ArrayRecordWriter(str(path), options)
+    for row in rows:
+        writer.write(row)
+    writer.close()
+
+
+def test_array_record_keeps_examples_and_other_records(tmp_path):
+    dice = random.Random(2)
+    shards = penstock.convert([{"x": number, "y": [0.5, number], "z": f"{number}"} for number in range(400)], tmp_path / "shards")
+    examples = list(records(tmp_path / "shards"))
+    assert shards.records == len(examples) == 400
+    (tmp_path / "examples").mkdir()
+    for part in range(4):
+        write_array_record(tmp_path / "examples" / f"{part}.array_record", examples[100 * part : 100 * part + 100])
+    result = penstock.convert(tmp_path / "examples", tmp_path / "from-examples", processes=2)
+    assert list(records(tmp_path / "from-examples")) == examples
+    assert {column.name: column.feature for column in result.columns} == {"x": "INT64", "y": "BYTES", "z": "BYTES"}
+    read = [number for batch in penstock.Loader(result.job, batch_size=100) for number in batch["x"].tolist()]
+    assert sorted(read) == list(range(400))
+
+    others = [pickle.dumps({"n": number, "data": dice.randbytes(2000)}) for number in range(3000)]
+    write_array_record(tmp_path / "others.array_record", others, "group_size:64")
+    result = penstock.convert(tmp_path / "others.array_record", tmp_path / "from-others", processes=2)
+    assert [column.name for column in result.columns] == ["record"]
+    assert rows_in(tmp_path / "from-others") == [{"record": [record]} for record in others]
+    killed_and_continued(tmp_path / "others.array_record", tmp_path)
+
+
+def test_damaged_array_records_are_named(tmp_path):
+    path = tmp_path / "x.array_record"
+    write_array_record(path, [b"a record"] * 1000)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match=r"x\.array_record has no records, or was cut off"):
+        penstock.convert(path, tmp_path / "cut")
+    path.write_bytes(whole[:200] + bytes([whole[200] ^ 1]) + whole[201:])
+    with pytest.raises(DataError, match=r"x\.array_record: records 0 to .*hash mismatch"):
+        penstock.convert(path, tmp_path / "changed")
+    path.write_bytes(whole)
+    with pytest.raises(ConfigurationError, match="has no column 'x'"):
+        penstock.convert(path, tmp_path / "dropped", drop=["x"])
 
 
 # ---- Hugging Face
