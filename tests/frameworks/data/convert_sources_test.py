@@ -159,7 +159,8 @@ def write_array_record(path, rows, options="group_size:4"):
 
 def test_array_record_keeps_examples_and_other_records(tmp_path):
     dice = random.Random(2)
-    shards = penstock.convert([{"x": number, "y": [0.5, number], "z": f"{number}"} for number in range(400)], tmp_path / "shards")
+    rows = [{"x": number, "y": [0.5, number], "z": f"{number}"} for number in range(400)]
+    shards = penstock.convert(rows, tmp_path / "shards")
     examples = list(records(tmp_path / "shards"))
     assert shards.records == len(examples) == 400
     (tmp_path / "examples").mkdir()

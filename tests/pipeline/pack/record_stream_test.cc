@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "pipeline/records/example_builder.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/base/temp_dir.h"
 #include "tests/pipeline/pack/pack_testing.h"
@@ -69,6 +70,24 @@ class RecordStreamTest : public ::testing::Test {
 
   TempDir dir_;
 };
+
+TEST_F(RecordStreamTest, ExamplesAreKeptAsTheyAre) {
+  const auto stream = Open("examples");
+  ASSERT_TRUE(stream.ok()) << stream.status();
+  for (int i = 0; i < kRecords; ++i) {
+    const std::string example =
+        records::ExampleBuilder().Int64("n", i).Bytes("text", absl::StrCat("text ", i)).Serialize();
+    ASSERT_TRUE((*stream)->Take({PackFrame::Type::kRecord, example}).ok());
+  }
+  const absl::Status bad = (*stream)->Take({PackFrame::Type::kRecord, "no Example"});
+  EXPECT_TRUE(absl::IsInvalidArgument(bad)) << bad;
+  EXPECT_THAT(std::string(bad.message()), HasSubstr(absl::StrCat("record ", kRecords, ": ")));
+  ASSERT_TRUE((*stream)->Finish("name", "/x-*", "job.textproto").ok());
+  EXPECT_EQ((*stream)->state().Records(), kRecords);
+  const std::string content = Content("examples");
+  EXPECT_THAT(content, HasSubstr(records::ExampleBuilder().Int64("n", 7).Bytes("text", "text 7").Serialize()));
+  EXPECT_THAT(content, HasSubstr("features { key: \"n\" type: INT64 }"));
+}
 
 TEST_F(RecordStreamTest, ARunThatEndsAnywhereIsContinuedToTheSameFiles) {
   const std::string whole = Whole();
