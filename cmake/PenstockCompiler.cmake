@@ -9,9 +9,12 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 add_compile_options(-ffp-contract=off)
 add_compile_options(-fno-omit-frame-pointer)
 
-# Builds in different folders have the same bytes. The presets for debuggers, sanitizers and coverage keep the whole paths.
+# Builds in different folders have the same bytes. The presets for debuggers, sanitizers and coverage keep the whole paths
+# for debuggers: there only __FILE__ is without the folder, so that clones share the objects in the compiler cache.
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT PENSTOCK_SANITIZE)
   add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
+else()
+  add_compile_options("-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
 endif()
 
 if(PENSTOCK_SANITIZE)

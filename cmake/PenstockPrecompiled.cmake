@@ -1,5 +1,5 @@
-# Headers that are compiled once for many files. Reading them takes half the compile time of a small file. Only with GCC.
-option(PENSTOCK_PRECOMPILED_HEADERS "Precompile the headers that most files include (GCC)" ON)
+# Headers that are compiled once for many files. Reading them takes half the compile time of a small file.
+option(PENSTOCK_PRECOMPILED_HEADERS "Precompile the headers that most files include" ON)
 
 set(common_headers
   <algorithm> <array> <atomic> <chrono> <cmath> <condition_variable> <cstdint> <cstdio> <cstring> <deque> <filesystem>
@@ -16,7 +16,7 @@ set(wire_headers <penstock/v1/control.pb.h> <penstock/v1/data.pb.h> <grpcpp/grpc
 # penstock_precompiled_headers(NAME HEADERS <h>... [DEPS lib...]): declares the headers NAME, for penstock_precompiled().
 function(penstock_precompiled_headers name)
   cmake_parse_arguments(ARG "" "" "HEADERS;DEPS" ${ARGN})
-  if(NOT PENSTOCK_PRECOMPILED_HEADERS OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  if(NOT PENSTOCK_PRECOMPILED_HEADERS OR NOT CMAKE_CXX_COMPILER_ID MATCHES "^(GNU|Clang)$")
     return()
   endif()
   set(source "${PROJECT_BINARY_DIR}/${name}.cc")
@@ -24,9 +24,17 @@ function(penstock_precompiled_headers name)
   add_library(${name} OBJECT EXCLUDE_FROM_ALL "${source}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
   target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
-  if(CMAKE_CXX_COMPILER_LAUNCHER)
-    set_target_properties(${name} PROPERTIES CXX_COMPILER_LAUNCHER
-      "${PROJECT_SOURCE_DIR}/cmake/without_old_pch.sh;${CMAKE_CXX_COMPILER_LAUNCHER}")
+  penstock_launch_precompiled(${name} without_old_pch.sh)
+endfunction()
+
+# Compiles TARGET with ccache: with GCC through SCRIPT, unless it is empty, and with clang through clang_precompiled.sh.
+function(penstock_launch_precompiled target script)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    set(script clang_precompiled.sh)
+  endif()
+  if(script AND CMAKE_CXX_COMPILER_LAUNCHER)
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER
+      "${PROJECT_SOURCE_DIR}/cmake/${script};${CMAKE_CXX_COMPILER_LAUNCHER}")
   endif()
 endfunction()
 
@@ -35,8 +43,11 @@ function(penstock_precompiled target name)
   if(TARGET ${name})
     # A library with another definition makes the build slower, and must not break it. GCC 12 also reports false errors in
     # std::string (its bugs 105329 and 105651). In a precompiled header it attributes them to the file that uses it.
-    target_compile_options(${target} PRIVATE -Wno-error=invalid-pch -Wno-array-bounds -Wno-restrict
-                           -Wno-stringop-overflow -Wno-stringop-overread)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      target_compile_options(${target} PRIVATE -Wno-error=invalid-pch -Wno-array-bounds -Wno-restrict
+                             -Wno-stringop-overflow -Wno-stringop-overread)
+    endif()
     target_precompile_headers(${target} REUSE_FROM ${name})
+    penstock_launch_precompiled(${target} "")
   endif()
 endfunction()
