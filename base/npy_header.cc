@@ -174,15 +174,6 @@ const char* ReadDict(Literals* in, NpyHeader* header) {
   return has_descr && has_order && has_shape ? nullptr : "descr, fortran_order or shape is missing";
 }
 
-bool IsUtf8(std::string_view text) {
-  for (size_t at = 0; at < text.size();) {
-    const size_t length = Utf8SequenceLength(text, at);
-    if (length == 0) return false;
-    at += length;
-  }
-  return true;
-}
-
 }  // namespace
 
 absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes) {

@@ -21,6 +21,15 @@ size_t Utf8SequenceLength(std::string_view text, size_t i) {
   return 0;
 }
 
+bool IsUtf8(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = Utf8SequenceLength(text, at);
+    if (length == 0) return false;
+    at += length;
+  }
+  return true;
+}
+
 void TruncateUtf8(std::string* text, size_t most) {
   if (text->size() <= most) return;
   while (most > 0 && (static_cast<unsigned char>((*text)[most]) & 0xC0) == 0x80) --most;

@@ -12,6 +12,9 @@ namespace penstock {
 // must be less than the text's size.
 size_t Utf8SequenceLength(std::string_view text, size_t i);
 
+// Returns whether the text is UTF-8.
+bool IsUtf8(std::string_view text);
+
 // Truncates UTF-8 text to at most `most` bytes, between two characters.
 void TruncateUtf8(std::string* text, size_t most);
 

@@ -32,7 +32,7 @@ OrderPtr Blended(uint64_t records, plan::Shuffle shuffle, uint64_t sets) {
 
 // Each shard has `in_shard` of the groups, whose sizes differ.
 OrderPtr Balanced(uint64_t records, plan::Shuffle shuffle, uint32_t groups, uint32_t in_shard) {
-  plan::Balance balance;
+  plan::Grouping balance;
   for (uint32_t group = 0; group < groups; ++group) balance.groups.names.push_back(std::to_string(100'000 + group));
   std::vector<uint64_t> counts;
   for (uint32_t shard = 0; shard < kShards; ++shard) {
@@ -43,7 +43,7 @@ OrderPtr Balanced(uint64_t records, plan::Shuffle shuffle, uint32_t groups, uint
     for (uint32_t i = 0; i < in_shard; ++i) of_shard.records.push_back(1 + share * (1 + i % 3) / 2);
     counts.push_back(std::accumulate(of_shard.records.begin(), of_shard.records.end(), uint64_t{0}));
   }
-  return *plan::DataOrder::CreateBalanced(counts, {.seed = 17, .shuffle = shuffle}, balance);
+  return *plan::DataOrder::CreateGrouped(counts, {.seed = 17, .shuffle = shuffle}, balance);
 }
 
 // `make` creates the order.

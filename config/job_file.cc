@@ -125,7 +125,7 @@ void CheckDatasets(const v1::JobSpec& job, std::vector<Mistake>* out) {
   for (int i = 0; i < job.dataset_size(); ++i) {
     CheckCounts(job.dataset(i).features(), job.dataset(i).ops(), absl::StrCat("dataset[", i, "]."), out);
   }
-  for (int set = 0; set < job.dataset_size(); ++set) CheckSelect(job.dataset(set), set, out);
+  for (int set = 0; set < job.dataset_size(); ++set) CheckSelect(job, set, out);
 }
 
 // Checks the caps and the idle expiry.

@@ -3,7 +3,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_slices.h"
+#include "pipeline/plan/record_groups.h"
 #include "pipeline/select/expression.h"
 
 namespace penstock::config {
@@ -14,23 +16,27 @@ constexpr char kNoStep[] = "no step: give one, such as select { filter: \"label 
 
 class SelectCheck {
  public:
-  SelectCheck(const v1::Dataset& dataset, int number, std::vector<Mistake>* out)
-      : dataset_(dataset), field_(absl::StrCat("dataset[", number, "].select")), out_(out) {}
+  SelectCheck(const v1::JobSpec& job, int number, std::vector<Mistake>* out)
+      : job_(job), dataset_(job.dataset(number)), field_(absl::StrCat("dataset[", number, "].select")), out_(out) {}
 
   void CheckAll() {
     for (int i = 0; i < dataset_.select_size(); ++i) {
       place_ = absl::StrCat(field_, "[", i, "]");
-      const bool counts = plan::CountsRecords(dataset_.select(i));
+      const v1::Select& step = dataset_.select(i);
+      const bool counts = plan::CountsRecords(step), groups = plan::MakesGroups(step);
       if (counts) counting_ = i;
-      if (!counts && counting_ >= 0 && !dataset_.select(i).has_balance()) {
+      if (!counts && counting_ >= 0 && !groups) {
         Say("", absl::StrCat("it must stand before select[", counting_, "], which counts records"));
       }
-      if (balance_ >= 0) Say("", absl::StrCat("it must stand before select[", balance_, "], a balance: the last step"));
-      if (dataset_.select(i).has_balance()) {
-        if (counting_ >= 0) Say(".balance", "it does not work with steps that count records: use `filter` or `sample`");
-        balance_ = i;
+      if (grouping_ >= 0) {
+        Say("", absl::StrCat("it must stand before select[", grouping_, "], a `", NameOf(dataset_.select(grouping_)),
+                             "`: the last step"));
       }
-      CheckStep(dataset_.select(i));
+      if (groups) {
+        grouping_ = i;
+        CheckPlace(NameOf(step));
+      }
+      CheckStep(step);
     }
     place_ = field_;
     if (dataset_.select_size() > kMostSteps) {
@@ -73,7 +79,22 @@ class SelectCheck {
         }
         return;
       case v1::Select::kBalance:
-        return CheckBalance(step.balance());
+        if (const double power = step.balance().power(); !(power >= 0 && power <= 1)) {
+          Say(".balance.power", absl::StrCat(power, ": it must be from 0 (equal shares) to 1 (those of the data)"));
+        }
+        return CheckBy(".balance.by", step.balance().by(), "label");
+      case v1::Select::kWeights:
+        return CheckBy(".weights.by", step.weights().by(), "quality");
+      case v1::Select::kSort:
+        CheckBins(".sort.bins", step.sort().bins());
+        return CheckBy(".sort.by", step.sort().by(), "difficulty");
+      case v1::Select::kBucket:
+        CheckBins(".bucket.bins", step.bucket().bins());
+        if (job_.order().repeats() > 1) {
+          Say(".bucket",
+              "with order.repeats, batches would have rows of two passes; leave it out, and read more epochs");
+        }
+        return CheckBy(".bucket.by", step.bucket().by(), "len(tokens)");
       case v1::Select::STEP_NOT_SET:
         return Say("", kNoStep);
     }
@@ -90,17 +111,30 @@ class SelectCheck {
     if (!split.of().empty()) CheckExpression(".split.of", split.of());
   }
 
-  void CheckBalance(const v1::Balance& balance) {
-    if (!(balance.power() >= 0 && balance.power() <= 1)) {
-      Say(".balance.power",
-          absl::StrCat(balance.power(), ": it must be from 0 (equal shares) to 1 (those of the data)"));
+  // Returns the field of a step that makes groups.
+  static const char* NameOf(const v1::Select& step) {
+    return step.has_balance() ? "balance" : step.has_weights() ? "weights" : step.has_sort() ? "sort" : "bucket";
+  }
+
+  // Checks where a step that makes groups stands.
+  void CheckPlace(const std::string& name) {
+    if (counting_ >= 0) {
+      Say("." + name, "it does not work with steps that count records: use `filter` or `sample`");
     }
-    if (!dataset_.name().empty()) {
-      Say(".balance",
-          absl::StrCat("it works in a job of one data set without a name; this one is named '", dataset_.name(), "'"));
+    if (dataset_.name().empty()) return;
+    Say("." + name,
+        absl::StrCat("it works in a job of one data set without a name; this one is named '", dataset_.name(), "'"));
+  }
+
+  void CheckBins(const std::string& field, uint32_t bins) {
+    if (bins > plan::RecordGroups::kMaxGroups) {
+      Say(field, absl::StrCat(bins, ": at most ", plan::RecordGroups::kMaxGroups));
     }
-    if (balance.by().empty()) return Say(".balance.by", "an empty expression; give one, such as \"label\"");
-    CheckExpression(".balance.by", balance.by());
+  }
+
+  void CheckBy(const std::string& field, const std::string& by, const char* example) {
+    if (by.empty()) return Say(field, absl::StrCat("an empty expression; give one, such as \"", example, "\""));
+    CheckExpression(field, by);
   }
 
   void CheckExpression(const std::string& field, const std::string& text) {
@@ -111,18 +145,19 @@ class SelectCheck {
 
   void Say(const std::string& field, const std::string& text) { out_->push_back({0, place_ + field, text}); }
 
+  const v1::JobSpec& job_;
   const v1::Dataset& dataset_;
   const std::string field_;
   std::vector<Mistake>* const out_;
   std::string place_;  // the step
   int counting_ = -1;  // the last step that counts records
-  int balance_ = -1;   // the last step that makes groups
+  int grouping_ = -1;  // the last step that makes groups
 };
 
 }  // namespace
 
-void CheckSelect(const v1::Dataset& dataset, int number, std::vector<Mistake>* out) {
-  SelectCheck(dataset, number, out).CheckAll();
+void CheckSelect(const v1::JobSpec& job, int number, std::vector<Mistake>* out) {
+  SelectCheck(job, number, out).CheckAll();
 }
 
 }  // namespace penstock::config

@@ -10,8 +10,9 @@
 namespace penstock::config {
 
 // Adds the mistakes of dataset.select: empty steps, numbers out of range, wrong grammar of an expression, expressions
-// over records without features, too many steps. `number` is that of the data set. The lines of the mistakes are 0.
-void CheckSelect(const v1::Dataset& dataset, int number, std::vector<Mistake>* out);
+// over records without features, too many steps, steps that do not work with other fields of the job. `number` is that
+// of the data set. The lines of the mistakes are 0.
+void CheckSelect(const v1::JobSpec& job, int number, std::vector<Mistake>* out);
 
 }  // namespace penstock::config
 

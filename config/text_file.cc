@@ -353,16 +353,6 @@ std::string WhatElseTextIs(std::string_view text) {
          "braces";
 }
 
-bool IsUtf8(std::string_view text) {
-  size_t at = 0;
-  while (at < text.size()) {
-    const size_t length = Utf8SequenceLength(text, at);
-    if (length == 0) return false;
-    at += length;
-  }
-  return true;
-}
-
 // Records the line of each field. Reports each string that is not UTF-8, because a receiver would reject the message.
 void CollectLines(const pb::Message& message, const pb::TextFormat::ParseInfoTree& tree, const std::string& prefix,
                   FieldLines* lines, std::vector<Mistake>* mistakes) {

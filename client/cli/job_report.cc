@@ -7,13 +7,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/bin_lines.h"
 #include "client/cli/output.h"
 #include "pipeline/augment/job_warnings.h"
 #include "pipeline/batch/mix_job.h"
 #include "pipeline/plan/fitting_batch.h"
+#include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/plan/snapshot_groups.h"
 #include "pipeline/plan/steps.h"
+#include "pipeline/selection/step.h"
 
 namespace penstock::cli {
 namespace {
@@ -25,13 +28,27 @@ std::string PassesText(double passes) {
   return passes < 1000 ? absl::StrFormat("%.3g", passes) : absl::StrFormat("%.0f", passes);
 }
 
+// Returns the lines of groups that are sorted by the values of `step`.
+std::string SortedLines(const v1::Select& step, const plan::DataOrder& order) {
+  std::vector<std::string> names;
+  std::vector<uint64_t> records;
+  for (uint32_t group = 0; group < order.parts(); ++group) {
+    names.push_back(order.groups()->name(group));
+    records.push_back(order.records_of_part(group));
+  }
+  return absl::StrCat("  ", selection::StepText(step), ": ", Count(order.parts(), "part"),
+                      step.has_bucket() ? absl::StrCat(", batches of ", order.single_batch(), " rows") : "", "\n",
+                      BinLines(names, records, "    "));
+}
+
 // Returns the lines of the groups that an epoch repeats most and least.
-std::string GroupLines(const plan::DataOrder& order) {
+std::string GroupLines(const v1::Select& step, const plan::DataOrder& order) {
   std::vector<uint32_t> groups(order.parts());
   std::iota(groups.begin(), groups.end(), 0);
   std::stable_sort(groups.begin(), groups.end(),
                    [&](uint32_t a, uint32_t b) { return order.PassesPerEpoch(a) > order.PassesPerEpoch(b); });
-  std::string out = absl::StrCat("  balance: ", groups.size(), groups.size() == 1 ? " group" : " groups", "\n");
+  std::string out = absl::StrCat("  ", step.has_weights() ? "weights" : "balance", ": ", groups.size(),
+                                 groups.size() == 1 ? " group" : " groups", "\n");
   const size_t shown = groups.size() <= 2 * kGroupsAtEnds ? groups.size() : kGroupsAtEnds;
   const auto add = [&](uint32_t group) {
     absl::StrAppendFormat(&out, "    '%s': %d records, %d of %d rows, %s passes in an epoch\n",
@@ -84,9 +101,12 @@ absl::StatusOr<std::shared_ptr<const plan::DataOrder>> OrderOf(const v1::Job& jo
                            plan::GroupsOf(job.snapshot()));
 }
 
-std::string ShareLines(const plan::DataOrder& order) {
+std::string ShareLines(const v1::JobSpec& job, const plan::DataOrder& order) {
   std::string out;
-  if (order.groups() != nullptr) return GroupLines(order);
+  const v1::Select* const step = plan::GroupingStepOf(plan::DatasetOf(job));
+  if (step != nullptr && order.groups() != nullptr) {
+    return order.sorted() != nullptr ? SortedLines(*step, order) : GroupLines(*step, order);
+  }
   const char* const noun = order.blend() != nullptr && order.blend()->unit() > 1 ? "batches" : "rows";
   for (uint32_t set = 0; set < order.sets() && order.sets() > 1; ++set) {
     absl::StrAppendFormat(&out, "  dataset %s: %d of %d %s, %s passes in an epoch\n", order.set_name(set),

@@ -26,7 +26,7 @@ absl::StatusOr<std::shared_ptr<const plan::DataOrder>> OrderOf(const v1::Job& jo
 
 // Returns the share of each data set of a blend, one on each line: "  dataset web: 45875 of 65536 rows, 1 passes in an
 // epoch". Empty for one data set.
-std::string ShareLines(const plan::DataOrder& order);
+std::string ShareLines(const v1::JobSpec& job, const plan::DataOrder& order);
 
 // The steps of an epoch of `rows` rows.
 struct EpochFacts {

@@ -18,14 +18,14 @@ absl::Status CheckGroups(const StartCheck& check, const plan::Steps& steps) {
       " rows to each, which cuts groups; choose a batch size that is a multiple of ", group * world_size));
 }
 
-// With blend.batches: SINGLE, a step of a start inside a batch must not reach into the next one.
+// If the rows of a batch belong together, a step of a start inside a batch must not reach into the next one.
 absl::Status CheckSingle(const StartCheck& check, const plan::Steps& steps, uint64_t position) {
   if (check.single_batch == 0) return absl::OkStatus();
   const uint64_t inside = position % check.single_batch;
   if (inside % steps.step_size() == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("the state's position ", position, " is row ", inside, " of a batch of ", check.single_batch,
-                   " rows of one data set (blend.batches: SINGLE), so batches of ", steps.step_size(),
+                   " rows that belong together (blend.batches: SINGLE, or `bucket`), so batches of ", steps.step_size(),
                    " rows from there on would have rows of two; choose a batch size that divides ",
                    std::gcd(inside, check.single_batch)));
 }

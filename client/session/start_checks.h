@@ -27,7 +27,7 @@ struct StartCheck {
 // `mix.group` consecutive rows. No boundary between ranks or batches may split a group.
 //   FailedPrecondition   the state is of another plan or pipeline (the message names the state's fingerprint and the
 //                        job's), inside a group of mixed rows, or at a row from which a step would have rows of two
-//                        data sets (blend.batches: SINGLE)
+//                        batches whose rows belong together
 //   InvalidArgument      the step size splits groups (the message names sizes that do not), or the state is beyond the
 //                        end of the epoch
 absl::Status CheckStart(const StartCheck& check, const plan::Steps& steps,

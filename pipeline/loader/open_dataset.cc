@@ -1,5 +1,6 @@
 #include "pipeline/loader/open_dataset.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -16,10 +17,12 @@
 #include "pipeline/plan/job_order.h"
 #include "pipeline/plan/job_slices.h"
 #include "pipeline/plan/record_groups.h"
+#include "pipeline/plan/value_bins.h"
 #include "pipeline/selection/job_selection.h"
 #include "pipeline/sources/index_builder.h"
 #include "pipeline/sources/index_job.h"
 #include "pipeline/sources/index_store.h"
+#include "pipeline/sources/npy/npy_container.h"
 
 namespace penstock::loader {
 namespace {
@@ -93,6 +96,13 @@ absl::StatusOr<std::vector<sources::SnapshotShard>> ShardsOf(
     counts.push_back(shard.record_count);
     whole += index.shard_records();
   }
+  size_t first = files.size();  // the first array with rows
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (sources::RowTypeOf(*built[i]) == 0) continue;
+    first = std::min(first, i);
+    if (sources::RowTypeOf(*built[i]) == sources::RowTypeOf(*built[first])) continue;
+    return sources::RowsDiffer(files[first].path, files[i].path);
+  }
   const std::vector<plan::RecordRun> runs = plan::KeptRuns(job.dataset(set), counts);
   for (size_t i = 0; i < shards.size(); ++i) {
     shards[i].Slice(runs[i].first, runs[i].stride, runs[i].count);
@@ -102,8 +112,9 @@ absl::StatusOr<std::vector<sources::SnapshotShard>> ShardsOf(
   return shards;
 }
 
-// Sets the groups of the shards, whose indexes are `built`, and returns the names of all groups.
-std::vector<std::string> SetGroups(std::span<const std::shared_ptr<const sources::ShardIndex>> built,
+// Sets the groups that `step` makes of the shards, whose indexes are `built`, and returns the names of all groups.
+std::vector<std::string> SetGroups(const v1::Select& step,
+                                   std::span<const std::shared_ptr<const sources::ShardIndex>> built,
                                    std::vector<sources::SnapshotShard>* shards) {
   std::set<std::string> sorted;
   for (const auto& index : built) sorted.insert(index->group_names().begin(), index->group_names().end());
@@ -113,7 +124,12 @@ std::vector<std::string> SetGroups(std::span<const std::shared_ptr<const sources
     for (const std::string& name : built[i]->group_names()) groups.groups.push_back(plan::NumberOf(name, names));
     groups.records.assign(built[i]->group_records().begin(), built[i]->group_records().end());
   }
-  return names;
+  if (!plan::MakesBins(step)) return names;
+  std::vector<uint64_t> records(names.size(), 0);
+  for (const sources::SnapshotShard& shard : *shards) plan::AddRecords(shard.groups, &records);
+  const plan::ValueBins bins = plan::MakeBins(names, records, plan::BinsOf(step));
+  for (sources::SnapshotShard& shard : *shards) plan::MergeIntoBins(bins, &shard.groups);
+  return bins.names;
 }
 
 using SetPath = std::pair<uint32_t, std::string>;  // a data set, and the path of one of its files
@@ -177,7 +193,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(
   }
   if (!plan::HasNamedSets(job)) set_shards.clear();
   std::vector<std::string> groups;
-  if (plan::BalanceOf(job.dataset(0)) != nullptr) groups = SetGroups(built, &shards);
+  if (const v1::Select* const step = plan::GroupingStepOf(job.dataset(0))) groups = SetGroups(*step, built, &shards);
   PS_ASSIGN_OR_RETURN(sources::Snapshot snapshot,
                       sources::Snapshot::Create(std::move(shards), std::move(set_shards), std::move(groups)));
 

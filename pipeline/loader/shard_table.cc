@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/open_files.h"
 #include "base/status_macros.h"
+#include "pipeline/plan/value_bins.h"
 
 namespace penstock::loader {
 namespace {
@@ -361,8 +362,7 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardTable::FetchInde
                                         absl::Hex((*index)->content_hash), ", not ", frozen.indexed_records(), " with ",
                                         absl::Hex(frozen.content_hash)));
   }
-  const std::span<const uint32_t> groups = (*index)->group_records();
-  if (!std::equal(groups.begin(), groups.end(), frozen.groups.records.begin(), frozen.groups.records.end())) {
+  if (!plan::AreSumsOf(frozen.groups.records, (*index)->group_records())) {
     return Changed(number, "its index has other groups of records");
   }
   if ((*index)->longest_record() > options_.max_record_bytes) {

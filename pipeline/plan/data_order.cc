@@ -63,11 +63,11 @@ absl::StatusOr<std::shared_ptr<const DataOrder>> DataOrder::Create(const std::ve
   return order;
 }
 
-absl::StatusOr<std::shared_ptr<const DataOrder>> DataOrder::CreateBalanced(const std::vector<uint64_t>& counts,
-                                                                           const PlanOptions& options,
-                                                                           const Balance& balance) {
+absl::StatusOr<std::shared_ptr<const DataOrder>> DataOrder::CreateGrouped(const std::vector<uint64_t>& counts,
+                                                                          const PlanOptions& options,
+                                                                          const Grouping& grouping) {
   PS_ASSIGN_OR_RETURN(std::shared_ptr<DataOrder> order, Begin(counts, options));
-  PS_RETURN_IF_ERROR(order->MakeBalance(balance));
+  PS_RETURN_IF_ERROR(order->MakeGroups(grouping));
   return order;
 }
 
@@ -132,22 +132,40 @@ absl::Status DataOrder::MakeBlend(const std::vector<uint64_t>& counts, const Ble
   return absl::OkStatus();
 }
 
-absl::Status DataOrder::MakeBalance(const Balance& balance) {
-  PS_ASSIGN_OR_RETURN(groups_, GroupMap::Create(offsets_, balance.groups));
+absl::Status DataOrder::MakeGroups(const Grouping& grouping) {
+  PS_ASSIGN_OR_RETURN(groups_, GroupMap::Create(offsets_, grouping.groups));
   sets_.push_back({});
-  std::vector<double> weights;
   for (uint32_t group = 0; group < groups_->groups(); ++group) {
     AddPart(groups_->name(group), groups_->offsets(group));
-    weights.push_back(PowerOf(records_of_part(group), balance.power));
   }
-  if (weights.empty()) return absl::InvalidArgumentError("balance: there are no groups");
+  if (parts_.empty()) return absl::InvalidArgumentError("there are no groups of records");
   num_positions_ = num_records() * options_.repeats;
-  absl::StatusOr<BlendSchedule> blend = BlendSchedule::Create(weights, {}, BlendSeed());
+  if (!grouping.sorted.has_value()) return MakeShares(grouping);
+  PS_ASSIGN_OR_RETURN(sorted_, SortedOrder::Create(offsets_, groups_, options_, *grouping.sorted));
+  batch_ = grouping.sorted->batch;
+  single_ = batch_ > 0;
+  return absl::OkStatus();
+}
+
+absl::Status DataOrder::MakeShares(const Grouping& grouping) {
+  std::vector<double> shares;
+  for (uint32_t group = 0; group < parts(); ++group) {
+    const double weight = grouping.weights.empty() ? 1 : grouping.weights[group];
+    shares.push_back(PowerOf(records_of_part(group), grouping.power) * weight);
+  }
+  if (std::all_of(shares.begin(), shares.end(), [](double share) { return share == 0; })) {
+    return absl::InvalidArgumentError("weights: all records have a weight of 0");
+  }
+  absl::StatusOr<BlendSchedule> blend = BlendSchedule::Create(shares, {}, BlendSeed());
   if (!blend.ok()) {
-    const auto least = std::min_element(weights.begin(), weights.end()) - weights.begin();
-    return absl::InvalidArgumentError(
-        absl::StrCat("balance: with power ", balance.power, " the group '", groups_->name(static_cast<uint32_t>(least)),
-                     "' would have less than 1 of ", Blend::kLargestBlock, " rows; give a smaller power"));
+    const auto is_less = [](double a, double b) { return a > 0 && (b == 0 || a < b); };
+    const auto least = std::min_element(shares.begin(), shares.end(), is_less) - shares.begin();
+    const std::string& name = groups_->name(static_cast<uint32_t>(least));
+    return absl::InvalidArgumentError(absl::StrCat(
+        grouping.weights.empty() ? absl::StrCat("balance: with power ", grouping.power, " the group '", name, "'")
+                                 : absl::StrCat("weights: the records with weight ", name),
+        " would have less than 1 of ", Blend::kLargestBlock, " rows; ",
+        grouping.weights.empty() ? "give a smaller power" : "give them a greater weight, or 0"));
   }
   blend_ = *std::move(blend);
   return absl::OkStatus();
@@ -167,9 +185,11 @@ GroupMap::Place DataOrder::PartPlaceOf(uint64_t record) const {
 
 absl::Status DataOrder::CheckBatchRows(uint64_t rows) const {
   if (batch_ == 0 || (single_ ? rows != 0 && batch_ % rows == 0 : rows % batch_ == 0)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("a batch of ", rows, " rows: with blend.batches: ",
-                                                 single_ ? "SINGLE it must divide" : "EXACT it must be a multiple of",
-                                                 " the job's batch.size, ", batch_));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a batch of ", rows, " rows: with ",
+      sorted_ ? "`bucket` it must divide"
+              : (single_ ? "blend.batches: SINGLE it must divide" : "blend.batches: EXACT it must be a multiple of"),
+      " the job's batch.size, ", batch_));
 }
 
 EpochOrder DataOrder::Epoch(uint64_t epoch) const {
@@ -190,14 +210,15 @@ EpochOrder DataOrder::Epoch(uint64_t epoch) const {
 
 DataOrder::FirstPasses DataOrder::FirstPassesOf(uint64_t epoch) const {
   FirstPasses passes;
-  if (!blend_.has_value()) {
+  if (!takes_turns()) {
     passes.push_back({0, PassOf(0, epoch)});
     return passes;
   }
-  const std::vector<uint64_t> rows = blend_->RowsBefore(epoch * num_positions_);
+  std::vector<uint64_t> rows;
+  if (blend_.has_value()) rows = blend_->RowsBefore(epoch * num_positions_);
   passes.reserve(parts());
   for (uint32_t part = 0; part < parts(); ++part) {
-    const uint64_t pass = rows[part] / records_of_part(part);
+    const uint64_t pass = sorted_.has_value() ? epoch * options_.repeats : rows[part] / records_of_part(part);
     passes.push_back({pass, PassOf(part, pass)});
   }
   return passes;
@@ -275,14 +296,14 @@ std::optional<Cursor> DataOrder::PlaceOf(const PlannedRow& row, uint64_t passes)
   const uint32_t part = PartPlaceOf(row.record).group;
   const uint64_t pass = row.epoch + passes;
   const uint64_t position = PassOf(part, pass).PositionOf(row.number, row.repeat);
-  if (!blend_.has_value()) return Cursor{pass, position};
-  const uint64_t place = blend_->PlaceOf({part, pass * records_of_part(part) + position});
+  if (!takes_turns()) return Cursor{pass, position};
+  const uint64_t place = PlaceOfTurn({part, pass * records_of_part(part) + position});
   if (place == Blend::kNever) return std::nullopt;
   return Cursor{place / num_positions_, place % num_positions_};
 }
 
 uint64_t DataOrder::Fingerprint(uint64_t snapshot_fingerprint) const {
-  if (!blend_.has_value()) return OrderFingerprint(snapshot_fingerprint, options_);
+  if (!takes_turns()) return OrderFingerprint(snapshot_fingerprint, options_);
   PlanOptions options = options_;
   options.repeats = 1;  // a part of the number of positions
   penstock::Fingerprint print;
@@ -292,6 +313,9 @@ uint64_t DataOrder::Fingerprint(uint64_t snapshot_fingerprint) const {
   }
   for (uint32_t group = 0; groups_ != nullptr && group < parts(); ++group) {
     print.Add(std::string_view(groups_->name(group))).Add(records_of_part(group)).Add(share(group));
+  }
+  if (sorted_.has_value()) {
+    return print.Add(std::string_view("sorted")).Add(batch_).Add(sorted_->options().passes).value();
   }
   if (single_) print.Add(std::string_view("single")).Add(batch_);
   if (batch_ > 0 && !single_) print.Add(blend_->part(0).period_rows());
@@ -306,18 +330,18 @@ uint64_t DataOrder::Fingerprint(uint64_t snapshot_fingerprint) const {
 EpochOrder::EpochOrder(std::shared_ptr<const DataOrder> order, uint64_t epoch,
                        std::shared_ptr<const DataOrder::FirstPasses> passes)
     : order_(std::move(order)), epoch_(epoch), passes_(std::move(passes)) {
-  if (order_->blend_.has_value()) first_place_ = epoch * order_->num_positions();
+  if (order_->takes_turns()) first_place_ = epoch * order_->num_positions();
 }
 
 EpochOrder::PartRow EpochOrder::PartRowAt(uint64_t position) const {
   PS_CHECK(position < num_positions());
-  const Blend::Row row = order_->blend_->At(first_place_ + position);
+  const Blend::Row row = order_->TurnAt(first_place_ + position);
   const uint64_t records = order_->records_of_part(row.set);
   return {row.set, row.number / records, row.number % records};
 }
 
 uint64_t EpochOrder::RecordAt(uint64_t position) const {
-  if (!order_->blend_.has_value()) return (*passes_)[0].plan.RecordAt(position);
+  if (!order_->takes_turns()) return (*passes_)[0].plan.RecordAt(position);
   const PartRow row = PartRowAt(position);
   const uint64_t number =
       WithPass(row.part, row.pass, [&](const EpochPlan& plan) { return plan.RecordAt(row.position); });
@@ -325,7 +349,7 @@ uint64_t EpochOrder::RecordAt(uint64_t position) const {
 }
 
 PlannedRow EpochOrder::RowAt(uint64_t position) const {
-  if (!order_->blend_.has_value()) {
+  if (!order_->takes_turns()) {
     const EpochPlan& plan = (*passes_)[0].plan;
     const uint64_t record = plan.RecordAt(position);
     return {record, order_->options_.seed, epoch_, plan.RepeatAt(position), record};
@@ -337,26 +361,26 @@ PlannedRow EpochOrder::RowAt(uint64_t position) const {
 }
 
 uint64_t EpochOrder::PassAt(uint64_t position) const {
-  return order_->blend_.has_value() ? PartRowAt(position).pass : (*passes_)[0].plan.RepeatAt(position);
+  return order_->takes_turns() ? PartRowAt(position).pass : (*passes_)[0].plan.RepeatAt(position);
 }
 
 std::optional<uint64_t> EpochOrder::PositionOf(uint64_t record, uint64_t pass) const {
-  if (!order_->blend_.has_value()) return (*passes_)[0].plan.PositionOf(record, static_cast<uint16_t>(pass));
+  if (!order_->takes_turns()) return (*passes_)[0].plan.PositionOf(record, static_cast<uint16_t>(pass));
   const GroupMap::Place place = order_->PartPlaceOf(record);
   const uint64_t at = WithPass(place.group, pass, [&](const EpochPlan& plan) { return plan.PositionOf(place.number); });
   const uint64_t position =
-      order_->blend_->PlaceOf({place.group, pass * order_->records_of_part(place.group) + at}) - first_place_;
+      order_->PlaceOfTurn({place.group, pass * order_->records_of_part(place.group) + at}) - first_place_;
   if (position >= num_positions()) return std::nullopt;
   return position;
 }
 
 uint64_t EpochOrder::ShuffledUpTo(uint64_t position) const {
-  if (!order_->blend_.has_value()) return (*passes_)[0].plan.ShuffledUpTo(position);
+  if (!order_->takes_turns()) return (*passes_)[0].plan.ShuffledUpTo(position);
   const PartRow row = PartRowAt(position);
   const uint64_t end =
       WithPass(row.part, row.pass, [&](const EpochPlan& plan) { return plan.ShuffledUpTo(row.position); });
   const uint64_t records = order_->records_of_part(row.part);
-  const uint64_t last = order_->blend_->PlaceOf({row.part, row.pass * records + end - 1});
+  const uint64_t last = order_->PlaceOfTurn({row.part, row.pass * records + end - 1});
   if (last == Blend::kNever) return position + 1;  // the data set ends in this window
   return std::min(std::max(last - first_place_, position) + 1, num_positions());
 }

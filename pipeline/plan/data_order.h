@@ -6,7 +6,8 @@
 //      passes one after another, so the end of an epoch interrupts no pass.
 // So the rows of a data set, and their random numbers, are those of a job of this data set alone.
 //
-// A balanced data set has the same plan, with its groups of records in the place of the data sets.
+// A data set whose records are in groups has the same plan, with its groups in the place of the data sets. If the
+// groups are sorted by a value, SortedOrder is in the place of the blend.
 #ifndef PENSTOCK_PIPELINE_PLAN_DATA_ORDER_H_
 #define PENSTOCK_PIPELINE_PLAN_DATA_ORDER_H_
 
@@ -27,6 +28,7 @@
 #include "pipeline/plan/group_map.h"
 #include "pipeline/plan/record_groups.h"
 #include "pipeline/plan/shard_offsets.h"
+#include "pipeline/plan/sorted_order.h"
 #include "pipeline/plan/steps.h"
 
 namespace penstock::plan {
@@ -65,10 +67,12 @@ struct SetLocation {
   bool operator==(const SetLocation&) const = default;
 };
 
-// The groups of a balanced data set, and their shares.
-struct Balance {
+// The groups of a data set's records, and how they take turns: by shares, or sorted.
+struct Grouping {
   RecordGroups groups;
-  double power = 0;  // the share of a group is its number of records to this power
+  double power = 0;                        // a share is the number of the group's records to this power,
+  std::vector<double> weights = {};        // times the group's weight; empty: 1 for each group
+  std::optional<SortOptions> sorted = {};  // set: the groups follow each other in the place of shares
 };
 
 // The rows of a data set from the start of epoch 0 to a cursor.
@@ -100,13 +104,14 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   static absl::StatusOr<std::shared_ptr<const DataOrder>> Create(const std::vector<uint64_t>& counts,
                                                                  const PlanOptions& options,
                                                                  const std::optional<BlendOptions>& blend);
-  // Creates the order of a balanced data set without a name. An epoch has options.repeats rows for each record. Returns
-  // the errors of EpochPlan::Create(), Blend::Create() and GroupMap::Create(), and InvalidArgument without groups.
-  static absl::StatusOr<std::shared_ptr<const DataOrder>> CreateBalanced(const std::vector<uint64_t>& counts,
-                                                                         const PlanOptions& options,
-                                                                         const Balance& balance);
+  // Creates the order of a data set without a name, whose records are in groups. An epoch has options.repeats rows for
+  // each record. Returns the errors of EpochPlan::Create(), Blend::Create() and GroupMap::Create(), and InvalidArgument
+  // without groups or if all weights are 0.
+  static absl::StatusOr<std::shared_ptr<const DataOrder>> CreateGrouped(const std::vector<uint64_t>& counts,
+                                                                        const PlanOptions& options,
+                                                                        const Grouping& grouping);
 
-  uint32_t version() const { return blend_.has_value() ? kBlendPlanVersion : kPlanVersion; }
+  uint32_t version() const { return takes_turns() ? kBlendPlanVersion : kPlanVersion; }
   const PlanOptions& options() const { return options_; }
   // Returns the sums of all shards' counts.
   const ShardOffsets& offsets() const { return *offsets_; }
@@ -114,9 +119,9 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   // Returns the number of positions of each epoch.
   uint64_t num_positions() const { return num_positions_; }
   // Returns InvalidArgument unless readers may have global batches of `rows` rows: multiples of the blend's batch or,
-  // if a batch is of one data set, divisors of it.
+  // if the rows of a batch belong together, divisors of it.
   absl::Status CheckBatchRows(uint64_t rows) const;
-  // Returns the rows of a batch of one data set, or 0 if batches may have several.
+  // Returns the rows of a batch whose rows belong together, of one data set or of similar values; 0 if there are none.
   uint64_t single_batch() const { return single_ ? batch_ : 0; }
   // Returns the order of an epoch. O(parts), except for the epochs of the last calls.
   EpochOrder Epoch(uint64_t epoch) const;
@@ -128,23 +133,29 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   // Returns the number of the data set's first record, and of its records. set < sets().
   uint64_t first_record(uint32_t set) const { return sets_[set].first_record; }
   uint64_t records(uint32_t set) const { return groups_ != nullptr ? num_records() : records_of_part(set); }
-  // Returns the groups of a balanced data set, or null.
+  // Returns the groups of a data set's records, or null.
   const GroupMap* groups() const { return groups_.get(); }
+  // Returns the order of groups that are sorted, or null.
+  const SortedOrder* sorted() const { return sorted_.has_value() ? &*sorted_ : nullptr; }
 
-  // The parts of the order: its data sets, or the groups of a balanced one.
+  // The parts of the order: its data sets, or the groups of one.
   uint32_t parts() const { return static_cast<uint32_t>(parts_.size()); }
   uint64_t records_of_part(uint32_t part) const { return parts_[part].offsets->num_records(); }
   // Returns the rows of a part in `rows_per()` rows, before the first change of weights: batches if they are of one
   // data set. part < parts().
-  uint64_t share(uint32_t part) const { return blend_.has_value() ? blend_->part(0).count(part) : 1; }
-  uint64_t rows_per() const { return blend_.has_value() ? blend_->part(0).block_rows() : 1; }
+  uint64_t share(uint32_t part) const {
+    return blend_.has_value() ? blend_->part(0).count(part) : sorted_.has_value() ? records_of_part(part) : 1;
+  }
+  uint64_t rows_per() const {
+    return blend_.has_value() ? blend_->part(0).block_rows() : sorted_.has_value() ? num_records() : 1;
+  }
   // Returns how often an epoch reads a record of the part, on average, before the first change of weights.
   double PassesPerEpoch(uint32_t part) const;
   // Returns the same for a record of a shard. If weights change, counts the largest share of its data set.
   double PassesOfShard(uint64_t shard) const;
   // Returns the progress of each data set at a cursor. Any cursor is valid. O(sets), independent of the cursor.
   std::vector<SetProgress> ProgressAt(const Cursor& cursor) const;
-  // Returns the blend of the parts through all epochs, or null for version 1.
+  // Returns the blend of the parts through all epochs, or null for version 1 and for sorted groups.
   const BlendSchedule* blend() const { return blend_.has_value() ? &*blend_ : nullptr; }
   // Return the data set of a shard or a record. shard < offsets().num_shards(), record < num_records().
   uint32_t SetOf(uint64_t shard) const;
@@ -187,11 +198,19 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   static absl::StatusOr<std::shared_ptr<DataOrder>> Begin(const std::vector<uint64_t>& counts,
                                                           const PlanOptions& options);
   absl::Status MakeBlend(const std::vector<uint64_t>& counts, const BlendOptions& blend);
-  absl::Status MakeBalance(const Balance& balance);
+  absl::Status MakeGroups(const Grouping& grouping);
+  absl::Status MakeShares(const Grouping& grouping);
   FirstPasses FirstPassesOf(uint64_t epoch) const;
   void AddPart(std::string_view name, std::shared_ptr<const ShardOffsets> offsets);
   // Returns the seed of the blend's runs, or none if nothing is shuffled.
   std::optional<uint64_t> BlendSeed() const;
+  bool takes_turns() const { return blend_.has_value() || sorted_.has_value(); }
+  // Return the part that gives the row at a place among the rows of all epochs, and the inverse. Requires
+  // takes_turns().
+  Blend::Row TurnAt(uint64_t place) const { return sorted_.has_value() ? sorted_->At(place) : blend_->At(place); }
+  uint64_t PlaceOfTurn(const Blend::Row& turn) const {
+    return sorted_.has_value() ? sorted_->PlaceOf(turn) : blend_->PlaceOf(turn);
+  }
   // Returns the order of a pass of a part.
   EpochPlan PassOf(uint32_t part, uint64_t pass) const;
   // Returns the record of a part with this number in it, and the inverse.
@@ -205,9 +224,10 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   std::vector<Set> sets_;
   std::vector<Part> parts_;
   std::shared_ptr<const GroupMap> groups_;  // null: the parts are the data sets
-  std::optional<BlendSchedule> blend_;      // nullopt: version 1
-  uint64_t batch_ = 0;                      // not 0: rows of a batch of the blend
-  bool single_ = false;                     // with batch_: a batch is of one data set
+  std::optional<BlendSchedule> blend_;      // nullopt: version 1, or
+  std::optional<SortedOrder> sorted_;       // groups that follow each other
+  uint64_t batch_ = 0;                      // not 0: rows of a batch of the order
+  bool single_ = false;                     // with batch_: the rows of a batch belong together
   uint64_t num_positions_ = 0;
 
   // First passes of the last epochs. They only save time.
@@ -237,7 +257,7 @@ class EpochOrder {
  private:
   friend class DataOrder;
 
-  // A row of the blend: a position in a pass of a part.
+  // A row of version 2: a position in a pass of a part.
   struct PartRow {
     uint32_t part = 0;
     uint64_t pass = 0;
@@ -256,7 +276,7 @@ class EpochOrder {
 
   std::shared_ptr<const DataOrder> order_;
   uint64_t epoch_;
-  uint64_t first_place_ = 0;  // place of position 0 in the blend
+  uint64_t first_place_ = 0;  // place of position 0 among the rows of all epochs
   // Of version 1, the one order; otherwise that of each part.
   std::shared_ptr<const DataOrder::FirstPasses> passes_;
 };

@@ -25,12 +25,25 @@ inline bool SelectsRecords(const v1::JobSpec& job) {
                      [](const v1::Dataset& dataset) { return !dataset.select().empty(); });
 }
 
+// Returns whether a step makes groups of the records.
+inline bool MakesGroups(const v1::Select& step) {
+  return step.has_balance() || step.has_weights() || step.has_sort() || step.has_bucket();
+}
+
 // Returns the step that makes groups of a data set's records, or null.
-inline const v1::Balance* BalanceOf(const v1::Dataset& dataset) {
+inline const v1::Select* GroupingStepOf(const v1::Dataset& dataset) {
   const auto& steps = dataset.select();
-  const auto found =
-      std::find_if(steps.begin(), steps.end(), [](const v1::Select& step) { return step.has_balance(); });
-  return found == steps.end() ? nullptr : &found->balance();
+  const auto found = std::find_if(steps.begin(), steps.end(), MakesGroups);
+  return found == steps.end() ? nullptr : &*found;
+}
+
+// Returns whether the groups of a step are bins of a value (value_bins.h).
+inline bool MakesBins(const v1::Select& step) { return step.has_sort() || step.has_bucket(); }
+// Returns the number of bins of such a step; 0: one for each value.
+inline uint32_t BinsOf(const v1::Select& step) {
+  constexpr uint32_t kDefaultBuckets = 256;
+  if (step.has_sort()) return step.sort().bins();
+  return step.bucket().bins() == 0 ? kDefaultBuckets : step.bucket().bins();
 }
 
 // Returns whether the data set replaces features or ops of its job.

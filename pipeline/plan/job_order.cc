@@ -1,10 +1,12 @@
 #include "pipeline/plan/job_order.h"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "pipeline/plan/job_dataset.h"
 
 namespace penstock::plan {
@@ -54,6 +56,26 @@ std::vector<WeightChange> ChangesOf(const v1::JobSpec& job) {
   return changes;
 }
 
+// Returns how the groups of `step` take turns.
+absl::StatusOr<Grouping> GroupingOf(const v1::JobSpec& job, const v1::Select& step, RecordGroups groups) {
+  Grouping grouping;
+  if (step.has_balance()) grouping.power = step.balance().power();
+  if (step.has_weights()) {
+    grouping.power = 1;
+    for (const std::string& name : groups.names) {
+      double& weight = grouping.weights.emplace_back();
+      const auto end = name.data() + name.size();
+      if (std::from_chars(name.data(), end, weight).ptr != end || !(weight >= 0)) {
+        return absl::InvalidArgumentError(absl::StrCat("the weight '", name, "' is not a number that is at least 0"));
+      }
+    }
+  }
+  if (step.has_sort()) grouping.sorted = {.passes = step.sort().epochs() * PlanOptionsOf(job.order()).repeats};
+  if (step.has_bucket()) grouping.sorted = {.batch = job.batch().size()};
+  grouping.groups = std::move(groups);
+  return grouping;
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const DataOrder>> DataOrderOf(const v1::JobSpec& job,
@@ -67,15 +89,16 @@ absl::StatusOr<std::shared_ptr<const DataOrder>> DataOrderOf(const v1::JobSpec& 
                                                    " data sets with names, and the job has ", named,
                                                    "; a coordinator of 0.3.0 makes such a snapshot: upgrade it"));
   }
-  const v1::Balance* const balance = BalanceOf(DatasetOf(job));
+  const v1::Select* const grouping = GroupingStepOf(DatasetOf(job));
   const bool has_records = std::any_of(counts.begin(), counts.end(), [](uint64_t count) { return count > 0; });
-  if ((balance != nullptr && has_records) != !groups.empty()) {
+  if ((grouping != nullptr && has_records) != !groups.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the snapshot of job ", job.name(), groups.empty() ? " has no" : " has",
                      " groups of records; its coordinator is of another release: upgrade it"));
   }
-  if (balance != nullptr && has_records) {
-    return DataOrder::CreateBalanced(counts, options, {std::move(groups), balance->power()});
+  if (grouping != nullptr && has_records) {
+    PS_ASSIGN_OR_RETURN(const Grouping turns, GroupingOf(job, *grouping, std::move(groups)));
+    return DataOrder::CreateGrouped(counts, options, turns);
   }
   if (named == 0) return DataOrder::Create(counts, options, std::nullopt);
   BlendOptions blend;

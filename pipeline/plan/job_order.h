@@ -28,9 +28,9 @@ bool HasNamedSets(const v1::JobSpec& job);
 std::vector<std::string> SetNamesOf(const v1::JobSpec& job);
 
 // Creates the order of a checked job (config/job_file.h) whose shards have `counts` records. `set_shards` has the
-// number of shards of each data set if they have names; otherwise it is empty. `groups` are those of a balanced data
-// set. Returns the errors of DataOrder::Create() and DataOrder::CreateBalanced(), and InvalidArgument if set_shards or
-// groups do not fit the job.
+// number of shards of each data set if they have names; otherwise it is empty. `groups` are those of a data
+// set whose records are grouped. Returns the errors of DataOrder::Create() and DataOrder::CreateGrouped(), and
+// InvalidArgument if set_shards or groups do not fit the job.
 absl::StatusOr<std::shared_ptr<const DataOrder>> DataOrderOf(const v1::JobSpec& job,
                                                              const std::vector<uint64_t>& counts,
                                                              std::span<const uint32_t> set_shards, RecordGroups groups);

@@ -6,13 +6,13 @@ namespace penstock::plan {
 
 absl::Status CheckLimits(size_t groups, size_t pairs) {
   if (groups > RecordGroups::kMaxGroups) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("balance: more than ", RecordGroups::kMaxGroups,
-                     " groups; balance by a value that many records have, such as their class"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "more than ", RecordGroups::kMaxGroups,
+        " groups of records; group by a value that many records have, such as a class, or `length // 16`"));
   }
   if (pairs > RecordGroups::kMaxPairs) {
     return absl::InvalidArgumentError(
-        absl::StrCat("balance: more than ", RecordGroups::kMaxPairs,
+        absl::StrCat("more than ", RecordGroups::kMaxPairs,
                      " pairs of a group and a shard; make fewer, larger shards, or sort the records by group"));
   }
   return absl::OkStatus();

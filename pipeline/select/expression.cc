@@ -38,6 +38,8 @@ absl::StatusOr<Expression> Expression::ParseAny(std::string_view text,
   return ParseKind(text, columns, Kind::kAny);
 }
 
+Type Expression::type() const { return root_->type; }
+
 absl::StatusOr<Value> Expression::Evaluate(std::span<const Value> values) const {
   PS_CHECK(values.size() == operands_->size());
   return select::Evaluate(*root_, *text_, *operands_, values);

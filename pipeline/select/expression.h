@@ -58,6 +58,8 @@ class Expression {
   static absl::StatusOr<Expression> ParseAny(std::string_view text, const std::map<std::string, ColumnType>& columns);
 
   const std::string& text() const { return *text_; }
+  // Returns the type of the result.
+  Type type() const;
   // Returns the operands, each once, in the order of the text.
   const std::vector<Operand>& operands() const { return *operands_; }
 

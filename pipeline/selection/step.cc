@@ -1,11 +1,11 @@
 #include "pipeline/selection/step.h"
 
-#include <charconv>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "base/fault.h"
 #include "base/little_endian.h"
+#include "base/ordered_key.h"
 #include "base/status_macros.h"
 #include "pipeline/select/value_hash.h"
 #include "pipeline/sources/tar/sample_name.h"
@@ -28,12 +28,6 @@ std::string LittleEndian(uint64_t hash) {
 
 uint64_t HashOf(std::string_view bytes, uint64_t seed) {
   return select::HashWithSeed(select::Value::String(bytes), seed);
-}
-
-// Returns the shortest text that is this number again.
-std::string NumberText(double number) {
-  char text[32];
-  return std::string(text, std::to_chars(text, text + sizeof(text), number).ptr);
 }
 
 absl::StatusOr<select::Expression> InField(absl::StatusOr<select::Expression> parsed, const std::string& field) {
@@ -71,20 +65,32 @@ absl::StatusOr<Step> Step::Parse(const v1::Select& step, const std::string& plac
                                                       absl::StrCat(place, ".split.of")));
       return parsed;
     }
-    case v1::Select::kBalance: {
-      PS_ASSIGN_OR_RETURN(select::Expression value,
-                          InField(select::Expression::ParseAny(step.balance().by(), types.Columns()),
-                                  absl::StrCat(place, ".balance.by")));
-      Step parsed(std::move(value));
-      parsed.makes_groups_ = true;
-      return parsed;
-    }
+    case v1::Select::kBalance:
+      return ParseGroups(step.balance().by(), absl::StrCat(place, ".balance.by"), Groups::kBalanced, types);
+    case v1::Select::kWeights:
+      return ParseGroups(step.weights().by(), absl::StrCat(place, ".weights.by"), Groups::kWeighted, types);
+    case v1::Select::kSort:
+      return ParseGroups(step.sort().by(), absl::StrCat(place, ".sort.by"), Groups::kSorted, types);
+    case v1::Select::kBucket:
+      return ParseGroups(step.bucket().by(), absl::StrCat(place, ".bucket.by"), Groups::kSorted, types);
     case v1::Select::kSample:
       return Step(Part{.to = BoundOf(step.sample().fraction()), .seed = step.sample().seed(), .of_sample = true});
     default:
       break;
   }
   return absl::InvalidArgumentError(absl::StrCat(place, ": a step that this release does not know"));
+}
+
+absl::StatusOr<Step> Step::ParseGroups(const std::string& by, const std::string& field, Groups groups,
+                                       const FeatureTypes& types) {
+  PS_ASSIGN_OR_RETURN(select::Expression value, InField(select::Expression::ParseAny(by, types.Columns()), field));
+  const bool is_number = value.type() == select::Type::kInt64 || value.type() == select::Type::kDouble;
+  if (groups == Groups::kWeighted && !is_number) {
+    return absl::InvalidArgumentError(absl::StrCat(field, ": `", by, "` is no number; give one, such as `quality`"));
+  }
+  Step parsed(std::move(value));
+  parsed.groups_ = groups;
+  return parsed;
 }
 
 std::span<const select::Operand> Step::operands() const {
@@ -115,22 +121,37 @@ absl::StatusOr<bool> Step::Keeps(std::string_view record, records::RecordFormat 
 }
 
 absl::StatusOr<std::string> Step::GroupOf(std::span<const select::Value> values) const {
-  PS_ASSIGN_OR_RETURN(const select::Value value, ValueOf(values, "balance by"));
-  if (value.type == select::Type::kDouble && std::isnan(value.real)) return NoValue("balance by");
+  const absl::string_view purpose = groups_ == Groups::kBalanced   ? "balance by"
+                                    : groups_ == Groups::kWeighted ? "weigh by"
+                                                                   : "sort by";
+  PS_ASSIGN_OR_RETURN(const select::Value value, ValueOf(values, purpose));
+  if (value.type == select::Type::kDouble && std::isnan(value.real)) return NoValue(purpose);
+  if (value.type == select::Type::kString && value.text.size() > kMaxGroupName) {
+    return WithFault(Fault::kOverLimit, absl::InvalidArgumentError(
+                                            absl::StrCat("`", expression_->text(), "` has ", value.text.size(),
+                                                         " bytes; the name of a group has at most ", kMaxGroupName)));
+  }
+  const bool is_sorted = groups_ == Groups::kSorted;
+  std::string name;
   switch (value.type) {
     case select::Type::kInt64:
-      return absl::StrCat(value.integer);
+      name = is_sorted ? OrderedKey(value.integer) : absl::StrCat(value.integer);
+      break;
     case select::Type::kDouble:
-      return NumberText(value.real == 0 ? 0.0 : value.real);  // also for -0.0
+      name = is_sorted ? OrderedKey(value.real) : NumberText(value.real == 0 ? 0.0 : value.real);  // also for -0.0
+      break;
     case select::Type::kBool:
-      return value.boolean ? "true" : "false";
+      name = is_sorted ? OrderedKey(value.boolean) : value.boolean ? "true" : "false";
+      break;
     case select::Type::kString:
+      name = is_sorted ? OrderedKey(std::string_view(value.text)) : std::string(value.text);
       break;
   }
-  if (value.text.size() <= kMaxGroupName) return std::string(value.text);
-  return WithFault(Fault::kOverLimit,
-                   absl::InvalidArgumentError(absl::StrCat("`", expression_->text(), "` has ", value.text.size(),
-                                                           " bytes; the name of a group has at most ", kMaxGroupName)));
+  const bool is_weight =
+      value.type == select::Type::kInt64 ? value.integer >= 0 : value.real >= 0 && !std::isinf(value.real);
+  if (groups_ != Groups::kWeighted || is_weight) return name;
+  return absl::InvalidArgumentError(
+      absl::StrCat("`", expression_->text(), "` is ", name, "; a weight is a number that is at least 0"));
 }
 
 std::string StepText(const v1::Select& step) {
@@ -144,6 +165,9 @@ std::string StepText(const v1::Select& step) {
   if (step.has_sample())
     return absl::StrCat("sample of ", NumberText(step.sample().fraction()), seed(step.sample().seed()));
   if (step.has_balance()) return absl::StrCat("balance by ", step.balance().by());
+  if (step.has_weights()) return absl::StrCat("weights by ", step.weights().by());
+  if (step.has_sort()) return absl::StrCat("sort by ", step.sort().by());
+  if (step.has_bucket()) return absl::StrCat("bucket by ", step.bucket().by());
   if (step.has_take()) return absl::StrCat("take ", step.take());
   if (step.has_skip()) return absl::StrCat("skip ", step.skip());
   if (step.has_range()) {

@@ -33,15 +33,16 @@ class Step {
   // Returns whether the step needs all bytes of a record.
   bool reads_content() const { return !expression_; }
   // Returns whether the step makes groups of the records, and keeps those that have one.
-  bool makes_groups() const { return makes_groups_; }
+  bool makes_groups() const { return groups_ != Groups::kNone; }
 
   // Returns whether the step, which makes no groups, keeps the record. `values` are those of operands(). `record` may
   // be a part of the record unless reads_content(). Returns InvalidArgument if the record is bad: it has no value to
   // split by, or the errors of Expression::Evaluate() and HashContent().
   absl::StatusOr<bool> Keeps(std::string_view record, records::RecordFormat format,
                              std::span<const select::Value> values) const;
-  // Returns the name of a record's group: the text of its value. `values` are as for Keeps(). Requires makes_groups().
-  // Returns InvalidArgument if the record has no value or NaN, or one of more than kMaxGroupName bytes.
+  // Returns the name of a record's group: the text of its value or, if groups are sorted, its key
+  // (base/ordered_key.h). `values` are as for Keeps(). Requires makes_groups(). Returns InvalidArgument if the record
+  // has no value or NaN, one of more than kMaxGroupName bytes, or a weight that is negative or infinite.
   absl::StatusOr<std::string> GroupOf(std::span<const select::Value> values) const;
   static constexpr size_t kMaxGroupName = 256;
 
@@ -55,7 +56,13 @@ class Step {
     bool Has(uint64_t hash) const { return hash >= from && (!to || hash < *to); }
   };
 
+  enum class Groups : uint8_t { kNone, kBalanced, kWeighted, kSorted };
+
   explicit Step(Part part) : part_(part) {}
+
+  // Parses the step that makes groups by the value of `by`, the field `field`.
+  static absl::StatusOr<Step> ParseGroups(const std::string& by, const std::string& field, Groups groups,
+                                          const FeatureTypes& types);
 
   // Returns the value of the expression. Returns InvalidArgument if the record has none; `purpose` is for the message.
   absl::StatusOr<select::Value> ValueOf(std::span<const select::Value> values, absl::string_view purpose) const;
@@ -63,7 +70,7 @@ class Step {
 
   std::optional<select::Expression> expression_;  // a condition, or the value that a part hashes; none: the content
   std::optional<Part> part_;                      // none: expression_ is a condition, or makes groups
-  bool makes_groups_ = false;
+  Groups groups_ = Groups::kNone;
 };
 
 // Returns the hash of a record's content: HashWithSeed() of its bytes. For a tar sample it is that of the hashes of
@@ -71,8 +78,8 @@ class Step {
 // matter. Returns InvalidArgument for a malformed sample.
 absl::StatusOr<uint64_t> HashContent(std::string_view record, records::RecordFormat format, uint64_t seed);
 
-// Returns the step as messages and listings show it: a filter's text, or "split of patient_id from 0 to 0.9". Of
-// `balance` the text has only the expression, because nothing else concerns indexes.
+// Returns the step as messages and listings show it: a filter's text, or "split of patient_id from 0 to 0.9". A step that
+// makes groups has only its expression in the text, because nothing else concerns indexes.
 std::string StepText(const v1::Select& step);
 
 }  // namespace penstock::selection

@@ -14,14 +14,20 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string MistakesOf(const std::string& dataset_text, int number = 0) {
-  v1::Dataset dataset;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(dataset_text, &dataset)) << dataset_text;
+std::string MistakesIn(const v1::JobSpec& job, int number) {
   std::vector<Mistake> mistakes;
-  CheckSelect(dataset, number, &mistakes);
+  CheckSelect(job, number, &mistakes);
   std::string text;
   for (const Mistake& mistake : mistakes) absl::StrAppend(&text, mistake.field, ": ", mistake.message, "\n");
   return text;
+}
+
+std::string MistakesOf(const std::string& dataset_text, int number = 0) {
+  v1::JobSpec job;
+  for (int set = 0; set <= number; ++set) job.add_dataset();
+  v1::Dataset* const dataset = job.mutable_dataset(number);
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(dataset_text, dataset)) << dataset_text;
+  return MistakesIn(job, number);
 }
 
 std::string MistakeOf(const std::string& step) { return MistakesOf(absl::StrCat("select { ", step, " }")); }
@@ -35,20 +41,44 @@ TEST(SelectCheck, TakesEachStep) {
   EXPECT_EQ(MistakesOf("select { filter: 'a > 1' } select { sample { fraction: 1 } } select { balance { by: 'a' } }"),
             "");
   EXPECT_EQ(MistakeOf("balance { by: 'len(a) > 0' power: 0.5 }"), "");
+  EXPECT_EQ(MistakeOf("weights { by: 'quality / 2' }"), "");
+  EXPECT_EQ(MistakeOf("sort { by: 'name' bins: 16384 epochs: 3 }"), "");
+  EXPECT_EQ(MistakeOf("bucket { by: 'len(a)' bins: 1 }"), "");
 }
 
-TEST(SelectCheck, ABalanceIsTheLastStepOfTheOnlyDataSet) {
-  EXPECT_THAT(MistakesOf("select { balance { by: 'a' } } select { filter: 'a > 1' }"),
-              HasSubstr("select[1]: it must stand before select[0], a balance: the last step"));
-  EXPECT_THAT(MistakesOf("select { balance { by: 'a' } } select { balance { by: 'b' } }"),
+TEST(SelectCheck, EachStepThatMakesGroupsIsTheLastOneOfTheOnlyDataSet) {
+  for (const char* step : {"balance", "weights", "sort", "bucket"}) {
+    const std::string grouping = absl::StrCat("select { ", step, " { by: 'a' } } ");
+    EXPECT_THAT(MistakesOf(grouping + "select { filter: 'a > 1' }"),
+                HasSubstr(absl::StrCat("select[1]: it must stand before select[0], a `", step, "`: the last step")));
+    EXPECT_THAT(
+        MistakesOf("select { take: 5 } " + grouping),
+        HasSubstr(absl::StrCat("select[1].", step, ": it does not work with steps that count records: use `filter`")));
+    EXPECT_THAT(MistakesOf("name: 'web' " + grouping),
+                HasSubstr(absl::StrCat("select[0].", step, ": it works in a job of one data set without a name")));
+    EXPECT_THAT(MistakeOf(absl::StrCat(step, " { }")),
+                HasSubstr(absl::StrCat("select[0].", step, ".by: an empty expression; give one, such as \"")));
+    EXPECT_THAT(MistakeOf(absl::StrCat(step, " { by: 'a +' }")), HasSubstr(absl::StrCat("select[0].", step, ".by: ")));
+  }
+  for (const char* step : {"sort", "bucket"}) {
+    EXPECT_THAT(MistakeOf(absl::StrCat(step, " { by: 'a' bins: 16385 }")),
+                HasSubstr(absl::StrCat(step, ".bins: 16385: at most 16384")));
+  }
+}
+
+TEST(SelectCheck, ABucketHasWholePasses) {
+  v1::JobSpec job;
+  job.add_dataset()->add_select()->mutable_bucket()->set_by("a");
+  job.mutable_order()->set_repeats(1);
+  EXPECT_EQ(MistakesIn(job, 0), "");
+  job.mutable_order()->set_repeats(2);
+  EXPECT_THAT(MistakesIn(job, 0), HasSubstr("select[0].bucket: with order.repeats, batches would have rows of two "
+                                            "passes; leave it out, and read more epochs"));
+}
+
+TEST(SelectCheck, ABalanceHasAPowerFrom0To1) {
+  EXPECT_THAT(MistakesOf("select { balance { by: 'a' } } select { sort { by: 'b' } }"),
               HasSubstr("select[1]: it must stand before select[0]"));
-  EXPECT_THAT(MistakesOf("select { take: 5 } select { balance { by: 'a' } }"),
-              HasSubstr("select[1].balance: it does not work with steps that count records: use `filter` or `sample`"));
-  EXPECT_THAT(
-      MistakesOf("name: 'web' select { balance { by: 'a' } }"),
-      HasSubstr("select[0].balance: it works in a job of one data set without a name; this one is named 'web'"));
-  EXPECT_THAT(MistakeOf("balance { }"), HasSubstr("select[0].balance.by: an empty expression; give one"));
-  EXPECT_THAT(MistakeOf("balance { by: 'a +' }"), HasSubstr("select[0].balance.by: "));
   for (const char* power : {"-0.1", "1.1", "nan", "inf"}) {
     EXPECT_THAT(MistakeOf(absl::StrCat("balance { by: 'a' power: ", power, " }")),
                 HasSubstr("it must be from 0 (equal shares) to 1 (those of the data)"))

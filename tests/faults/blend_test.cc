@@ -69,5 +69,16 @@ TEST(BalancedJob, KeepsItsRowsWhileWorkersAndTheCoordinatorDie) {
   ExpectItsRowsThroughFaults(dataset, 31);
 }
 
+TEST(BucketedJob, KeepsItsRowsWhileWorkersAndTheCoordinatorDie) {
+  const support::TempFolder folder;
+  support::TestDataset dataset = support::MakeImageDataset({.shards = 6, .records_per_shard = 40}, folder.path());
+  v1::Bucket* const bucket = dataset.job.mutable_dataset(0)->add_select()->mutable_bucket();
+  bucket->set_by("bytes(col('image/encoded'))");
+  bucket->set_bins(9);
+  dataset.job.mutable_order()->clear_repeats();
+  dataset.job.mutable_batch()->set_size(7);
+  ExpectItsRowsThroughFaults(dataset, 68);
+}
+
 }  // namespace
 }  // namespace penstock::faults

@@ -133,13 +133,13 @@ def test_a_value_of_each_record_makes_too_many_groups(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     job = table(tmp_path / "data", [["a"] * 20000])
     job.dataset[0].select[0].balance.by = "id"
-    with pytest.raises(penstock.PenstockError, match="more than 16384 groups; balance by a value that many"):
+    with pytest.raises(penstock.PenstockError, match="more than 16384 groups of records; group by a value that many"):
         next(iter(penstock.Loader(job, data_root=tmp_path / "data")))
     (tmp_path / "many.textproto").write_text(job.to_text())
     selected = run("select", tmp_path / "many.textproto", "--data-root", tmp_path / "data", "--json")
     assert selected.returncode == 1
     assert selected.stdout == ""
-    assert "balance: more than 16384 groups; balance by a value that many records have" in selected.stderr
+    assert "more than 16384 groups of records; group by a value that many records have" in selected.stderr
 
 
 def test_many_groups_have_their_shares(tmp_path, monkeypatch):

@@ -77,6 +77,33 @@ def test_the_classes_of_the_page_on_balance_are_read(place):
     assert "10 groups" in place.run_shell(select)
 
 
+def test_the_page_on_orders_by_a_value_runs(place):
+    page = Page("sort.md")
+    make, read = page.of("python")
+    place.run(make)
+    for job in page.of("textproto"):
+        (name,) = re.findall(r'^name: "(.*)"', job)
+        (place.folder / f"{name}.textproto").write_text(job)
+    assert place.run(read).strip() == "0.93 of the positions are tokens"
+    bucket = (place.folder / "lengths.textproto").read_text()
+    plain = re.sub(r" select \{.*(?= }\n)", "", bucket)
+    assert plain != bucket
+    (place.folder / "lengths.textproto").write_text(plain)
+    assert place.run(read).split()[0] == "0.18"
+    (place.folder / "lengths.textproto").write_text(bucket)
+    parts, weights = [place.run_shell(line) for line in page.of("sh")[0].splitlines()]
+    assert "select[0] keeps 10,000 of 10,000 records: bucket by len(tokens)" in parts
+    assert re.search(r"\n    \d+ parts of \d+ values\n", parts)
+    assert "4 groups" in weights
+    print_values = "import penstock\nfor batch in penstock.Loader({!r}, data_root='.'): print(*batch[{!r}])"
+    easy = [float(value) for value in place.run(print_values.format("curriculum.textproto", "difficulty")).split()]
+    assert len(easy) == 9984
+    assert all(abs(value - (row + 0.5) / 10_000) < 0.04 for row, value in enumerate(easy))
+    quality = place.run(print_values.format("quality.textproto", "quality")).split()
+    assert len(quality) == 10_000
+    assert set(quality) == {"0.5", "1.0", "2.0"}
+
+
 def test_the_page_on_text_formats_runs(place):
     page = Page("text-formats.md")
     prepare, select, prepare_text, prepare_table = page.of("sh")

@@ -281,3 +281,24 @@ def test_import_makes_examples_of_arrays(data):
         order { shuffle: NONE } batch { size: 4 }""")
     (batch,) = penstock.Loader(str(job), data_root=str(data.parent / "shards"))
     np.testing.assert_array_equal(batch["row"], array)
+
+
+def test_rows_of_different_types_fail_the_job(tmp_path, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_PROGRAM", str(BIN / "penstock"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = tmp_path / "data"
+    folder.mkdir()
+    np.save(folder / "a.npy", np.ones((5, 3), "<f4"))
+    np.save(folder / "b.npy", np.ones((0, 7), "<i2"))  # no rows: any type
+    np.save(folder / "c.npy", np.ones((4, 3), "<f4"))
+    job = penstock.Job(name="rows", files="*.npy", features={"row": {"type": "BYTES", "decode_raw": "FLOAT32", "shape": [3]}}, batch=1)
+    with penstock.Loader(job, data_root=folder) as loader:
+        assert sum(1 for _ in loader) == 9
+    np.save(folder / "d.npy", np.ones((4, 3), "<i4"))  # as many bytes in a row
+    with pytest.raises(penstock.PenstockError, match=r"a\.npy and .*d\.npy have rows of different types or shapes"):
+        next(iter(penstock.Loader(job, data_root=folder)))
+    with daemon(folder) as address:
+        (tmp_path / "rows.textproto").write_text(job.to_text())
+        failed = run("submit", tmp_path / "rows.textproto", "--coordinator", address)
+        assert failed.returncode != 0
+        assert "a.npy and data/d.npy have rows of different types or shapes" in failed.stderr

@@ -106,7 +106,7 @@ class Preview final : public Command {
                 Count(static_cast<uint64_t>(options.draws), "draw").c_str(),
                 mixed ? ", mixed with the rows of its group in that epoch, as trainers get them" : "");
     std::printf("  %s\n%s%s", EpochLine(job->spec(), EpochFactsOf(job->spec(), plan.num_positions())).c_str(),
-                ShareLines(job->order()).c_str(), ColumnLines(job->spec(), job->schema()).c_str());
+                ShareLines(job->spec(), job->order()).c_str(), ColumnLines(job->spec(), job->schema()).c_str());
     return absl::OkStatus();
   }
 

@@ -9,7 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/cgroup.h"
 #include "base/json.h"
+#include "base/ordered_key.h"
 #include "base/status_macros.h"
+#include "client/cli/bin_lines.h"
 #include "client/cli/commands.h"
 #include "client/cli/job_argument.h"
 #include "client/cli/local_data.h"
@@ -261,7 +263,7 @@ class Select final : public Command {
     }
     total.matches = run.count;
     if (json_) {
-      PrintJson(shards, filter, scanned, total, failed);
+      PrintJson(job, shards, filter, scanned, total, failed);
     } else {
       PrintText(job, shards, filter, scanned, total, failed);
     }
@@ -283,7 +285,7 @@ class Select final : public Command {
     std::printf("%s of %s in %s match (%.1f %%)\n", Count(total.matches).c_str(),
                 Count(total.records, "record").c_str(), Count(shards.good.size(), "file").c_str(), 100 * total.share());
     PrintSteps(job, shards, filter, scanned, total);
-    PrintGroups(total.groups);
+    PrintGroups(plan::GroupingStepOf(plan::DatasetOf(job)), total.groups);
     uint64_t shown = 0;
     for (size_t i = 0; i < scanned.size(); ++i) {
       for (const ExampleRecord& example : scanned[i].examples) {
@@ -345,9 +347,13 @@ class Select final : public Command {
     }
   }
 
-  // Prints the smallest groups and the largest one.
-  static void PrintGroups(const std::map<std::string, uint64_t>& groups) {
-    if (groups.empty()) return;
+  // Prints the smallest groups that `step` makes and the largest one, or the first and the last parts of sorted values.
+  static void PrintGroups(const v1::Select* step, const std::map<std::string, uint64_t>& groups) {
+    if (step == nullptr || groups.empty()) return;
+    if (plan::MakesBins(*step)) {
+      std::printf("%s", BinLinesOf(*step, groups, "    ").c_str());
+      return;
+    }
     std::vector<std::pair<uint64_t, std::string>> sorted;
     for (const auto& [name, records] : groups) sorted.emplace_back(records, absl::Utf8SafeCEscape(name));
     std::sort(sorted.begin(), sorted.end());
@@ -362,8 +368,9 @@ class Select final : public Command {
     }
   }
 
-  void PrintJson(const Shards& shards, const selection::RecordFilter& filter, const std::vector<ScannedShard>& scanned,
-                 const Total& total, const std::vector<absl::Status>& failed) const {
+  void PrintJson(const v1::JobSpec& job, const Shards& shards, const selection::RecordFilter& filter,
+                 const std::vector<ScannedShard>& scanned, const Total& total,
+                 const std::vector<absl::Status>& failed) const {
     const auto object_of = [&filter](const std::string& path, const ExampleRecord& example) {
       Json values;
       for (size_t n = 0; n < example.values.size(); ++n) values.Field(filter.names()[n], example.values[n]);
@@ -405,7 +412,9 @@ class Select final : public Command {
     if (explain_) json.Raw("dropped_by_step", Json::Array(dropped));
     if (!total.groups.empty()) {
       Json groups;
-      for (const auto& [name, records] : total.groups) groups.Field(name, records);
+      const v1::Select* const step = plan::GroupingStepOf(plan::DatasetOf(job));
+      const bool are_keys = step != nullptr && plan::MakesBins(*step);
+      for (const auto& [name, records] : total.groups) groups.Field(are_keys ? OrderedKeyText(name) : name, records);
       json.Raw("groups", groups.Object());
     }
     std::printf("%s\n", json.Object().c_str());

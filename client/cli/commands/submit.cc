@@ -92,7 +92,7 @@ class Submit final : public Command {
     std::printf("job '%s' is ready: %s%s, %s in %s\n", job.name().c_str(),
                 selects ? absl::StrCat(Count(records), " of ").c_str() : "", Count(whole, "record").c_str(),
                 HumanBytes(bytes).c_str(), Count(static_cast<uint64_t>(job.snapshot().shards_size()), "shard").c_str());
-    std::printf("  %s\n%s%s", EpochLine(job.spec(), facts).c_str(), ShareLines(*order).c_str(),
+    std::printf("  %s\n%s%s", EpochLine(job.spec(), facts).c_str(), ShareLines(job.spec(), *order).c_str(),
                 ColumnLines(job.spec(), SchemaOf(job.columns())).c_str());
     return absl::OkStatus();
   }

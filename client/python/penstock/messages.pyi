@@ -230,6 +230,21 @@ class Brightness(Message):
         probability: Optional[float] = ...,
     ) -> None: ...
 
+class Bucket(Message):
+    """Keeps all records, and makes batches of records with similar values of `by`. An epoch has each record once. The batches are shuffled.
+
+        by: an expression, such as `len(tokens)`
+        bins: as in Sort, but at least 1; default: 256
+    """
+    by: str
+    bins: int
+    def __init__(
+        self,
+        *,
+        by: Optional[str] = ...,
+        bins: Optional[int] = ...,
+    ) -> None: ...
+
 class Caps(Message):
     """Limits of what the job may use, for workers that serve jobs of several owners. 0 means no limit.
 
@@ -1256,6 +1271,9 @@ class Select(Message):
     range: Optional[Range]
     every: Optional[Every]
     balance: Optional[Balance]
+    weights: Optional[Weights]
+    sort: Optional[Sort]
+    bucket: Optional[Bucket]
     def __init__(
         self,
         *,
@@ -1267,6 +1285,9 @@ class Select(Message):
         range: Optional[Union[Range, Mapping[str, Any]]] = ...,
         every: Optional[Union[Every, Mapping[str, Any]]] = ...,
         balance: Optional[Union[Balance, Mapping[str, Any]]] = ...,
+        weights: Optional[Union[Weights, Mapping[str, Any]]] = ...,
+        sort: Optional[Union[Sort, Mapping[str, Any]]] = ...,
+        bucket: Optional[Union[Bucket, Mapping[str, Any]]] = ...,
     ) -> None: ...
 
 class SetWeight(Message):
@@ -1308,6 +1329,24 @@ class Solarize(Message):
         *,
         threshold: Optional[int] = ...,
         probability: Optional[float] = ...,
+    ) -> None: ...
+
+class Sort(Message):
+    """Keeps all records. An epoch has each one once, from the least value of `by` to the greatest.
+
+        by: an expression, such as `difficulty`
+        bins: Parts of the order with about equal numbers of records. Each is shuffled in itself. 0: a part for each value.
+        epochs: epochs that are sorted; each later one is shuffled as a whole; 0: all
+    """
+    by: str
+    bins: int
+    epochs: int
+    def __init__(
+        self,
+        *,
+        by: Optional[str] = ...,
+        bins: Optional[int] = ...,
+        epochs: Optional[int] = ...,
     ) -> None: ...
 
 class Split(Message):
@@ -1381,6 +1420,18 @@ class WeightChange(Message):
         at_rows: Optional[int] = ...,
         over_rows: Optional[int] = ...,
         weights: Optional[Union[Union[SetWeight, Mapping[str, Any]], Sequence[Union[SetWeight, Mapping[str, Any]]]]] = ...,
+    ) -> None: ...
+
+class Weights(Message):
+    """Keeps all records, and gives each one rows in proportion to its weight. The records with one weight make passes together, so their numbers of rows differ by 1 at most. An epoch has as many rows as there are records.
+
+        by: an expression, such as `quality`: a number, at least 0
+    """
+    by: str
+    def __init__(
+        self,
+        *,
+        by: Optional[str] = ...,
     ) -> None: ...
 
 class ZoomOut(Message):

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/hash.h"
 #include "base/little_endian.h"
 #include "base/npy_header.h"
 #include "base/npy_row.h"
@@ -123,6 +124,18 @@ absl::StatusOr<std::string_view> NpyContainer::DataOf(const ShardIndex& index, u
   const std::string_view row(stored, index.StoredBytes(k));
   if (Crc32cExtend(0, row) == index.members().crc(index.members().First(index.PlaceOf(k)))) return row;
   return DamagedRead("its CRC is not that of the index", row);
+}
+
+uint64_t RowTypeOf(const ShardIndex& index) {
+  const bool has_rows = index.kind().container == ContainerKind::kNpy && index.record_count() > 0;
+  return has_rows ? Hash64(index.head()) : 0;
+}
+
+absl::Status RowsDiffer(std::string_view file, std::string_view other) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      std::string(file), " and ", std::string(other),
+      " have rows of different types or shapes; arrays of one data set have one: blend two data sets, or write the "
+      "arrays again"));
 }
 
 }  // namespace penstock::sources

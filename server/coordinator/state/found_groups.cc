@@ -1,7 +1,10 @@
 #include "server/coordinator/state/found_groups.h"
 
 #include "absl/strings/str_cat.h"
+#include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/record_groups.h"
+#include "pipeline/plan/snapshot_groups.h"
+#include "pipeline/plan/value_bins.h"
 
 namespace penstock::coordinator {
 
@@ -26,7 +29,7 @@ absl::Status FoundGroups::Take(v1::Shard* shard) {
   return plan::CheckLimits(numbers_.size(), pairs_);
 }
 
-std::vector<std::string> FoundGroups::Finish(std::vector<v1::Shard>* shards) const {
+std::vector<std::string> FoundGroups::Finish(const v1::Select& step, std::vector<v1::Shard>* shards) const {
   std::vector<std::string> names;
   std::vector<uint32_t> sorted(numbers_.size());  // by number in the reports
   for (const auto& [name, number] : numbers_) {
@@ -38,7 +41,18 @@ std::vector<std::string> FoundGroups::Finish(std::vector<v1::Shard>* shards) con
     for (uint32_t& group : *shard.mutable_groups()->mutable_groups()) group = sorted[group];
     if (shard.groups().groups().empty()) shard.clear_groups();
   }
-  return names;
+  if (!plan::MakesBins(step)) return names;
+  std::vector<uint64_t> records(names.size(), 0);
+  for (const v1::Shard& shard : *shards) plan::AddRecords(plan::GroupsOfShard(shard), &records);
+  const plan::ValueBins bins = plan::MakeBins(names, records, plan::BinsOf(step));
+  for (v1::Shard& shard : *shards) {
+    if (!shard.has_groups()) continue;
+    plan::ShardGroups merged = plan::GroupsOfShard(shard);
+    plan::MergeIntoBins(bins, &merged);
+    shard.mutable_groups()->mutable_groups()->Assign(merged.groups.begin(), merged.groups.end());
+    shard.mutable_groups()->mutable_records()->Assign(merged.records.begin(), merged.records.end());
+  }
+  return bins.names;
 }
 
 }  // namespace penstock::coordinator

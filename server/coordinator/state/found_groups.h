@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "penstock/v1/job.pb.h"
 #include "penstock/v1/submitted_job.pb.h"
 
 namespace penstock::coordinator {
@@ -19,8 +20,9 @@ class FoundGroups {
   // Replaces the names of the shard's groups, as a worker reports them, by numbers. Returns the errors of
   // plan::CheckLimits() for all shards so far, and Internal if the report is wrong.
   absl::Status Take(v1::Shard* shard);
-  // Numbers the groups of all shards by their names, which it returns, ascending.
-  std::vector<std::string> Finish(std::vector<v1::Shard>* shards) const;
+  // Numbers the groups of all shards by their names, which it returns, ascending. If `step` makes bins, the groups
+  // become the bins of their values (plan/value_bins.h).
+  std::vector<std::string> Finish(const v1::Select& step, std::vector<v1::Shard>* shards) const;
 
  private:
   std::map<std::string, uint32_t> numbers_;  // by name; in the order of the reports

@@ -42,7 +42,7 @@ struct JobEntry {
   // While PREPARING: the known shards. They move into `frozen` when all are indexed.
   std::vector<v1::Shard> shards;
   std::vector<bool> indexed;
-  FoundGroups groups;             // groups in the indexed shards of a balanced data set
+  FoundGroups groups;             // groups of records in the indexed shards
   uint64_t open_shards = 0;       // not indexed yet
   bool progress_to_tell = false;  // shards_indexed or decisions have grown since the last update of watchers
   std::string shortage;           // the last shortage of a worker; "" after a task of the job is done

@@ -15,6 +15,7 @@
 #include "pipeline/plan/job_slices.h"
 #include "pipeline/plan/set_selections.h"
 #include "pipeline/plan/steps.h"
+#include "pipeline/sources/npy/npy_container.h"
 #include "server/common/snapshot_proto.h"
 #include "server/coordinator/snapshot_pieces.h"
 #include "server/coordinator/state/coordinator_state.h"
@@ -83,6 +84,19 @@ absl::Status CheckKeepsSome(const v1::JobSpec& job, int set, std::span<const v1:
   return absl::FailedPreconditionError(absl::StrCat("dataset[", set, "].select: keeps none of the ", whole,
                                                     " records in the ", shards.size(), " files of job ", job.name(),
                                                     "; `penstock select` shows what each step keeps"));
+}
+
+// Returns InvalidArgument if the rows of two arrays among `shards`, the files of a data set, have different types.
+// Forgets the types.
+absl::Status CheckRowTypes(std::span<v1::Shard> shards) {
+  const v1::Shard* first = nullptr;
+  for (v1::Shard& shard : shards) {
+    if (shard.row_type() == 0) continue;
+    if (first == nullptr) first = &shard;
+    if (shard.row_type() != first->row_type()) return sources::RowsDiffer(FileName(*first), FileName(shard));
+  }
+  for (v1::Shard& shard : shards) shard.clear_row_type();
+  return absl::OkStatus();
 }
 
 std::string Shortened(const std::string& text) {
@@ -263,7 +277,7 @@ absl::Status CoordinatorState::Indexed(JobEntry* entry, const BoardTask& task, c
                      shard.size(), " now; submit again when no program writes to it"));
   }
   known = shard;
-  if (plan::BalanceOf(plan::DatasetOf(entry->job.spec())) != nullptr) {
+  if (plan::GroupingStepOf(plan::DatasetOf(entry->job.spec())) != nullptr) {
     PS_RETURN_IF_ERROR(entry->groups.Take(&known));
   } else if (known.has_groups()) {
     return absl::InternalError(absl::StrCat("a worker reports groups of ", FileName(known), ": upgrade it"));
@@ -278,6 +292,8 @@ absl::Status CoordinatorState::Indexed(JobEntry* entry, const BoardTask& task, c
 
 absl::Status CoordinatorState::StartProbe(JobEntry* entry, Consequences* out) {
   v1::Job& job = entry->job;
+  PS_RETURN_IF_ERROR(
+      ForEachSet(job, entry->shards, [](int, std::span<v1::Shard> shards) { return CheckRowTypes(shards); }));
   if (plan::SelectsRecords(job.spec())) {
     for (v1::Shard& shard : entry->shards) {
       if (shard.whole_records() == 0) shard.set_whole_records(shard.records());
@@ -288,8 +304,8 @@ absl::Status CoordinatorState::StartProbe(JobEntry* entry, Consequences* out) {
       return CheckKeepsSome(job.spec(), set, shards);
     }));
   }
-  if (plan::BalanceOf(plan::DatasetOf(job.spec())) != nullptr) {
-    const std::vector<std::string> names = entry->groups.Finish(&entry->shards);
+  if (const v1::Select* const step = plan::GroupingStepOf(plan::DatasetOf(job.spec()))) {
+    const std::vector<std::string> names = entry->groups.Finish(*step, &entry->shards);
     job.mutable_snapshot()->mutable_groups()->Assign(names.begin(), names.end());
     uint64_t bytes = job.snapshot().ByteSizeLong();
     for (const v1::Shard& shard : entry->shards) bytes += shard.ByteSizeLong();

@@ -21,6 +21,7 @@
 #include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/selection/job_selection.h"
+#include "pipeline/sources/npy/npy_container.h"
 #include "server/common/log_fields.h"
 #include "server/worker/jobs/purge.h"
 
@@ -162,6 +163,7 @@ absl::Status Index(const std::string& job, const v1::IndexShard& task, const Tas
   }
   for (const std::string& name : index.group_names()) shard->mutable_groups()->add_names(name);
   for (const uint32_t records : index.group_records()) shard->mutable_groups()->add_records(records);
+  shard->set_row_type(sources::RowTypeOf(index));
   shard->set_content_hash(index.content_hash);
   shard->set_data_bytes(index.data_bytes());
   shard->set_max_record_bytes(index.longest_record());

@@ -49,13 +49,13 @@ TEST(JobReport, PrintsTheShareOfEachDataSetOfABlend) {
   *job.mutable_spec() = Job("order { repeats: 3 }");
   job.mutable_snapshot()->add_shards()->set_records(20);
   EXPECT_EQ((*OrderOf(job))->num_positions(), 60u);
-  EXPECT_EQ(ShareLines(**OrderOf(job)), "");
+  EXPECT_EQ(ShareLines(job.spec(), **OrderOf(job)), "");
   *job.mutable_spec() =
       Job("dataset { name: 'web' weight: 7 } dataset { name: 'code' weight: 1 } blend { epoch_rows: 160 }");
   EXPECT_EQ(OrderOf(job).status().code(), absl::StatusCode::kInvalidArgument) << "the coordinator is older";
   job.mutable_snapshot()->add_shards()->set_records(30);
   for (int set = 0; set < 2; ++set) job.mutable_snapshot()->add_set_shards(1);
-  EXPECT_EQ(ShareLines(**OrderOf(job)),
+  EXPECT_EQ(ShareLines(job.spec(), **OrderOf(job)),
             "  dataset web: 57344 of 65536 rows, 7 passes in an epoch\n"
             "  dataset code: 8192 of 65536 rows, 0.667 passes in an epoch\n");
   job.mutable_spec()->mutable_batch()->set_size(8);
@@ -66,7 +66,7 @@ TEST(JobReport, PrintsTheShareOfEachDataSetOfABlend) {
   v1::SetWeight* const weight = change->add_weights();
   weight->set_key(job.spec().dataset(0).name());
   weight->set_value(job.spec().dataset(1).weight());
-  const std::string lines = ShareLines(**OrderOf(job));
+  const std::string lines = ShareLines(job.spec(), **OrderOf(job));
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 5) << "steps with equal shares have one line:\n" << lines;
   EXPECT_THAT(lines, HasSubstr(": web 4, code 4 of 8 rows\n"));
 }

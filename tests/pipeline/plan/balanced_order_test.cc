@@ -27,8 +27,8 @@ const RecordGroups kFourGroups = {{"common", "late", "one", "single"},
                                   {{{0, 2}, {39, 1}}, {}, {{0, 3}, {24, 1}}, {{0, 1}, {5, 7}}}};
 
 std::shared_ptr<const DataOrder> Balanced(const std::vector<uint64_t>& counts, const PlanOptions& options,
-                                          const Balance& balance) {
-  const auto order = DataOrder::CreateBalanced(counts, options, balance);
+                                          const Grouping& balance) {
+  const auto order = DataOrder::CreateGrouped(counts, options, balance);
   EXPECT_TRUE(order.ok()) << order.status();
   return *order;
 }
@@ -160,7 +160,7 @@ TEST(BalancedOrder, AShardIsReadAsOftenAsItsGroupsAre) {
 
 TEST(BalancedOrder, RefusesGroupsThatDoNotFit) {
   const auto error = [](const RecordGroups& groups) {
-    return std::string(DataOrder::CreateBalanced(kOfShards, {}, {groups, 0}).status().message());
+    return std::string(DataOrder::CreateGrouped(kOfShards, {}, {groups, 0}).status().message());
   };
   RecordGroups wrong = kFourGroups;
   wrong.shards.pop_back();
@@ -175,12 +175,12 @@ TEST(BalancedOrder, RefusesGroupsThatDoNotFit) {
   wrong = kFourGroups;
   wrong.names.emplace_back("unused");
   EXPECT_THAT(error(wrong), HasSubstr("no shard has a record of group 'unused'"));
-  EXPECT_THAT(std::string(DataOrder::CreateBalanced({0}, {}, {{{}, {{}}}, 0}).status().message()),
+  EXPECT_THAT(std::string(DataOrder::CreateGrouped({0}, {}, {{{}, {{}}}, 0}).status().message()),
               HasSubstr("there are no groups"));
   wrong = {std::vector<std::string>(RecordGroups::kMaxGroups + 1, "x"), {}};
-  EXPECT_THAT(error(wrong), HasSubstr("more than 16384 groups; balance by a value that many records have"));
-  EXPECT_THAT(std::string(DataOrder::CreateBalanced({uint64_t{3} << 30, 1}, {},
-                                                    {{{"all", "few"}, {{{0}, {uint32_t{3} << 30}}, {{1}, {1}}}}, 1})
+  EXPECT_THAT(error(wrong), HasSubstr("more than 16384 groups of records; group by a value that many records have"));
+  EXPECT_THAT(std::string(DataOrder::CreateGrouped({uint64_t{3} << 30, 1}, {},
+                                                   {{{"all", "few"}, {{{0}, {uint32_t{3} << 30}}, {{1}, {1}}}}, 1})
                               .status()
                               .message()),
               HasSubstr("with power 1 the group 'few' would have less than 1 of 1048576 rows; give a smaller power"));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -21,7 +22,7 @@ namespace penstock::plan {
 namespace {
 
 constexpr char kPath[] = "tests/golden/plan.txt", kBlendPath[] = "tests/golden/plan-2.txt",
-               kBalancePath[] = "tests/golden/plan-2-balanced.txt";
+               kBalancePath[] = "tests/golden/plan-2-balanced.txt", kSortedPath[] = "tests/golden/plan-2-sorted.txt";
 
 struct Case {
   std::vector<uint64_t> counts;
@@ -167,7 +168,7 @@ std::string RenderBalances() {
                                {{{0, 2}, {39, 1}}, {}, {{0, 3}, {24, 1}}, {{0, 1}, {5, 7}}}};
   for (const double power : {0.0, 0.5, 0.3}) {
     for (const Shuffle shuffle : {Shuffle::kNone, Shuffle::kChunked, Shuffle::kFull}) {
-      const auto order = *DataOrder::CreateBalanced(
+      const auto order = *DataOrder::CreateGrouped(
           counts, {.seed = 17, .shuffle = shuffle, .chunk_records = 8, .window_chunks = 16}, {groups, power});
       absl::StrAppend(&text, "\npower ", power, " shuffle ", static_cast<int>(shuffle), " shares");
       for (uint32_t group = 0; group < order->parts(); ++group) absl::StrAppend(&text, " ", order->share(group));
@@ -176,6 +177,40 @@ std::string RenderBalances() {
                       "\n");
       for (const uint64_t epoch : {uint64_t{0}, uint64_t{1}, uint64_t{12'345}}) {
         for (const uint64_t position : {0, 1, 2, 3, 20, 40, 63, 64, 76}) {
+          const PlannedRow row = order->Epoch(epoch).RowAt(position);
+          const SetLocation at = order->Locate(row.record);
+          absl::StrAppend(&text, epoch, ", ", position, " -> ", order->groups()->PlaceOf(row.record).group, ", ",
+                          at.shard, ":", at.record, ", ", row.epoch, ", seed ", absl::Hex(row.seed), "\n");
+        }
+      }
+    }
+  }
+  return text;
+}
+
+// Groups that are sorted, and groups whose records have weights.
+std::string RenderGroupings() {
+  std::string text = absl::StrCat(
+      "# Written by plan_golden_test; see there. For each plan: epoch, position -> group, shard:record, pass.\n"
+      "plan version ",
+      kBlendPlanVersion, "\n");
+  const std::vector<uint64_t> counts = {40, 0, 25, 12};
+  const RecordGroups groups = {{"00000 1", "00001 2 to 7", "00002 9"},
+                               {{{0, 1}, {31, 9}}, {}, {{1, 2}, {24, 1}}, {{2}, {12}}}};
+  const std::vector<std::pair<std::string, Grouping>> groupings = {
+      {"sort", {.groups = groups, .sorted = SortOptions()}},
+      {"sort, 1 pass", {.groups = groups, .sorted = SortOptions{.passes = 1}}},
+      {"bucket, batches of 8", {.groups = groups, .sorted = SortOptions{.batch = 8}}},
+      {"weights 0.5, 2, 7", {.groups = groups, .power = 1, .weights = {0.5, 2, 7}}}};
+  for (const auto& [name, grouping] : groupings) {
+    for (const Shuffle shuffle : {Shuffle::kNone, Shuffle::kChunked, Shuffle::kFull}) {
+      const auto order = *DataOrder::CreateGrouped(
+          counts, {.seed = 17, .shuffle = shuffle, .chunk_records = 8, .window_chunks = 16}, grouping);
+      absl::StrAppend(&text, "\n", name, ", shuffle ", static_cast<int>(shuffle),
+                      "\norder fingerprint with snapshot 1: ", absl::Hex(order->Fingerprint(1), absl::kZeroPad16),
+                      "\n");
+      for (const uint64_t epoch : {uint64_t{0}, uint64_t{1}, uint64_t{12'345}}) {
+        for (const uint64_t position : {0, 1, 7, 8, 20, 40, 63, 72, 76}) {
           const PlannedRow row = order->Epoch(epoch).RowAt(position);
           const SetLocation at = order->Locate(row.record);
           absl::StrAppend(&text, epoch, ", ", position, " -> ", order->groups()->PlaceOf(row.record).group, ", ",
@@ -199,6 +234,8 @@ void ExpectGolden(const char* path, const std::string& text) {
 TEST(PlanGolden, TheSameInputsGiveTheSamePlanInEveryRelease) { ExpectGolden(kPath, Render()); }
 
 TEST(PlanGolden, TheSameBlendGivesTheSamePlanInEveryRelease) { ExpectGolden(kBlendPath, RenderBlends()); }
+
+TEST(PlanGolden, TheSameValuesGiveTheSamePlanInEveryRelease) { ExpectGolden(kSortedPath, RenderGroupings()); }
 
 TEST(PlanGolden, TheSameGroupsGiveTheSamePlanInEveryRelease) { ExpectGolden(kBalancePath, RenderBalances()); }
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/ordered_key.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/sources/index_job.h"
 #include "pipeline/sources/index_store.h"
@@ -131,6 +132,49 @@ TEST_F(JobSelection, ABalanceMakesGroupsOfTheValues) {
   balance->set_by("langg");
   EXPECT_THAT(std::string(Make({path}).status().message()),
               HasSubstr("dataset[0].select[1].balance.by: there is no feature 'langg' (did you mean 'lang'?)"));
+}
+
+TEST_F(JobSelection, SortedGroupsHaveTheOrderOfTheirValues) {
+  const std::string path = Shard("a", Entries(12));
+  v1::Select* const step = job_.mutable_dataset(0)->add_select();
+  step->mutable_sort()->set_by("n - 10");
+  const auto names = [&] {
+    const auto options = WithSelection(sources::IndexOptionsOf(job_), *Make({path}));
+    EXPECT_TRUE(options.ok()) << options.status();
+    const auto built = sources::BuildIndexOf(storage::LocalFiles(), path, *options);
+    EXPECT_TRUE(built.ok()) << built.status();
+    std::vector<std::string> texts;
+    for (const std::string& name : built->index->group_names()) texts.push_back(OrderedKeyText(name));
+    return texts;
+  };
+  EXPECT_THAT(names(), ElementsAre("-10", "-9", "-8", "-7", "-6", "-5", "-4", "-3", "-2", "-1", "0", "1"));
+  step->mutable_bucket()->set_by("-score");
+  EXPECT_THAT(names(), ElementsAre("-2.75", "-2.5", "-2.25", "-2", "-1.75", "-1.5", "-1.25", "-1", "-0.75", "-0.5",
+                                   "-0.25", "0"));
+  step->mutable_sort()->set_by("lang");
+  EXPECT_THAT(names(), ElementsAre("de", "en"));
+  const auto numbers = Select(path);
+  ASSERT_TRUE(numbers.ok()) << numbers.status();
+  EXPECT_THAT(*numbers, ElementsAre(0, 3, 6, 9, 1, 2, 4, 5, 7, 8, 10, 11));
+}
+
+TEST_F(JobSelection, AWeightIsANumberThatIsAtLeast0) {
+  const std::string path = Shard("a", Entries(4));
+  v1::Weights* const weights = job_.mutable_dataset(0)->add_select()->mutable_weights();
+  weights->set_by("lang");
+  EXPECT_EQ(Make({path}).status().message(),
+            "dataset[0].select[0].weights.by: `lang` is no number; give one, such as `quality`");
+  weights->set_by("n > 1");
+  EXPECT_THAT(std::string(Make({path}).status().message()), HasSubstr("`n > 1` is no number"));
+  for (const auto& [by, value] : {std::pair("n - 2", "-2"), std::pair("score - 0.25", "-0.25")}) {
+    weights->set_by(by);
+    job_.mutable_errors()->set_policy(v1::FAIL);
+    EXPECT_THAT(
+        std::string(Select(path).status().message()),
+        HasSubstr(absl::StrCat("record 0: `", by, "` is ", value, "; a weight is a number that is at least 0")));
+    job_.mutable_errors()->set_policy(v1::MASK);
+    EXPECT_TRUE(Select(path).ok());
+  }
 }
 
 TEST_F(JobSelection, ZeroIsOneGroupWhateverItsSign) {

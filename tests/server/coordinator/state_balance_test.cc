@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ordered_key.h"
 #include "pipeline/plan/snapshot_groups.h"
 #include "server/coordinator/state/found_groups.h"
 #include "tests/server/coordinator/state_harness.h"
@@ -81,6 +82,20 @@ TEST_F(CoordinatorBalance, NumbersTheGroupsOfAllShardsByName) {
   EXPECT_EQ(h.Job("train").order_fingerprint(), fingerprint);
 }
 
+TEST_F(CoordinatorBalance, SortedValuesBecomeBins) {
+  v1::Sort* const sort = spec_.mutable_dataset(0)->mutable_select(0)->mutable_sort();
+  sort->set_by("kind");
+  sort->set_bins(3);
+  const auto key = [](int64_t value) { return OrderedKey(value); };
+  Prepare({{{key(-7), 3}, {key(5), 4}}, {}, {{key(5), 1}, {key(60), 2}}, {{key(700), 3}}});
+  const v1::Job job = h.Job("train");
+  ASSERT_EQ(job.state(), v1::READY) << job.error();
+  const plan::RecordGroups groups = plan::GroupsOf(job.snapshot());
+  EXPECT_THAT(groups.names, ElementsAre("00000 -7 to 5", "00001 60", "00002 700"));
+  EXPECT_EQ(groups.shards[0], (plan::ShardGroups{{0}, {7}}));
+  EXPECT_EQ(groups.shards[2], (plan::ShardGroups{{0, 1}, {1, 2}}));
+}
+
 v1::Shard Reported(const Groups& groups) {
   v1::Shard shard;
   uint64_t records = 0;
@@ -106,7 +121,8 @@ TEST(FoundGroups, TooManyAreRefusedWhileTheyAreReported) {
     EXPECT_EQ(shard.groups().names_size(), 0);
   }
   EXPECT_EQ(shards, 17);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("more than 16384 groups; balance by a value that many records"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("more than 16384 groups of records; group by a value that many records"));
 
   Groups all;
   for (int i = 0; i < 10'000; ++i) all[std::to_string(i)] = 1;

@@ -1,0 +1,193 @@
+// Jobs whose records have weights, are sorted, or are in batches of similar values: the laws of every order, served and
+// in this process.
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/support/cluster/in_process_cluster.h"
+#include "tests/support/cluster/reading.h"
+#include "tests/support/plain_rows.h"
+
+namespace penstock::integration {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kOfGroupedShard = 25;
+constexpr int kGroupedRecords = 4 * kOfGroupedShard;
+constexpr int kGroupedBatch = 8;  // of 12 whole batches and a rest of 4 rows in an epoch
+
+using GroupedRows = std::vector<std::pair<int64_t, int64_t>>;
+
+GroupedRows GroupedRowsOf(const support::ReadResult& result) {
+  GroupedRows all;
+  for (const support::ReadStep& step : result.steps) all.insert(all.end(), step.ids.begin(), step.ids.end());
+  return all;
+}
+
+class GroupingTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  GroupingTest()
+      : dataset_(support::MakeNumberDataset({.shards = 4, .records_per_shard = kOfGroupedShard}, folder_.path())) {
+    SetStep(GetParam());
+    job().mutable_order()->clear_repeats();
+    job().mutable_batch()->set_size(kGroupedBatch);
+    job().mutable_batch()->set_last(v1::PARTIAL);
+  }
+
+  v1::JobSpec& job() { return dataset_.job; }
+  void SetStep(const std::string& text) {
+    job().mutable_dataset(0)->clear_select();
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(text, job().mutable_dataset(0)->add_select())) << text;
+  }
+  support::ReadPlan Plan(uint64_t epochs) const { return support::EpochsOf(dataset_.job, epochs); }
+
+  support::TempFolder folder_;
+  support::TestDataset dataset_;
+};
+
+TEST_P(GroupingTest, AnyNumberOfWorkersGivesTheRowsOfALocalJob) {
+  const std::string expected = support::PlainDigest(dataset_, job(), 3);
+  for (const int workers : {1, 2, 5}) {
+    SCOPED_TRACE(testing::Message() << workers << " workers");
+    support::ClusterOptions options;
+    options.workers = workers;
+    support::InProcessCluster cluster(options, dataset_.roots);
+    ASSERT_TRUE(cluster.control().Submit(job()).ok());
+    ASSERT_TRUE(cluster.control().WaitForOwners(job().name(), workers));
+    const support::ReadResult result = support::ReadThrough(cluster.address(), Plan(3));
+    ASSERT_TRUE(result.status.ok()) << result.status;
+    EXPECT_EQ(result.digest, expected);
+    EXPECT_EQ(GroupedRowsOf(result).size(), 3u * kGroupedRecords);
+  }
+}
+
+TEST_P(GroupingTest, RanksReadTheirSlicesOfTheSameRows) {
+  support::ClusterOptions options;
+  options.workers = 2;
+  support::InProcessCluster cluster(options, dataset_.roots);
+  job().mutable_batch()->set_last(v1::DROP);
+  ASSERT_TRUE(cluster.control().Submit(job()).ok());
+  const support::ReadResult whole = support::ReadThrough(cluster.address(), Plan(2));
+  ASSERT_TRUE(whole.status.ok()) << whole.status;
+  for (const uint32_t ranks : {2u, 4u}) {
+    std::vector<GroupedRows> steps(whole.steps.size());
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+      support::ReadPlan plan = Plan(2);
+      plan.options.rank = rank;
+      plan.options.world_size = ranks;
+      const support::ReadResult slice = support::ReadThrough(cluster.address(), plan);
+      ASSERT_EQ(slice.steps.size(), steps.size());
+      for (size_t i = 0; i < steps.size(); ++i) {
+        steps[i].insert(steps[i].end(), slice.steps[i].ids.begin(), slice.steps[i].ids.end());
+      }
+    }
+    for (size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(steps[i], whole.steps[i].ids) << ranks << " ranks, step " << i;
+  }
+}
+
+TEST_P(GroupingTest, AResumeAfterEachStepReadsTheRest) {
+  support::ClusterOptions options;
+  options.workers = 2;
+  support::InProcessCluster cluster(options, dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(job()).ok());
+  const GroupedRows whole = GroupedRowsOf(support::ReadThrough(cluster.address(), Plan(2)));
+  ASSERT_EQ(whole.size(), 2u * kGroupedRecords);
+  for (uint64_t steps = 1; steps < 26; steps += 2) {
+    support::ReadPlan first = Plan(2), second = Plan(2);
+    first.max_steps = steps;
+    const support::ReadResult begun = support::ReadThrough(cluster.address(), first);
+    second.options.state = begun.state;
+    second.max_steps = 26 - steps;
+    GroupedRows rows = GroupedRowsOf(begun);
+    const GroupedRows rest = GroupedRowsOf(support::ReadThrough(cluster.address(), second));
+    rows.insert(rows.end(), rest.begin(), rest.end());
+    EXPECT_EQ(rows, whole) << "after " << steps << " steps";
+  }
+}
+
+TEST_P(GroupingTest, AStateOfAnotherOrderIsRejected) {
+  support::InProcessCluster cluster({}, dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(job()).ok());
+  support::ReadPlan plan = Plan(1);
+  plan.max_steps = 2;
+  support::ReadPlan next = Plan(1);
+  next.options.state = support::ReadThrough(cluster.address(), plan).state;
+  ASSERT_TRUE(support::ReadThrough(cluster.address(), next).status.ok());
+  const std::string by = "by: \"id % 25\"";
+  for (const std::string& other :
+       {absl::StrCat("sort { ", by, " bins: 6 }"), absl::StrCat("sort { ", by, " epochs: 5 }"),
+        absl::StrCat("bucket { ", by, " bins: 7 }"), absl::StrCat("bucket { by: \"id % 24\" bins: 6 }"),
+        absl::StrCat("weights { by: \"id % 3\" }"), absl::StrCat("balance { ", by, " }")}) {
+    SetStep(other);
+    ASSERT_TRUE(cluster.control().Submit(job(), true).ok()) << other;
+    EXPECT_THAT(support::ReadThrough(cluster.address(), next).status.ToString(), HasSubstr("order fingerprint"))
+        << other;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EachStep, GroupingTest,
+                         ::testing::Values("weights { by: 'id % 25 // 9' }", "sort { by: 'id % 25' bins: 7 epochs: 2 }",
+                                           "sort { by: '-id' }", "bucket { by: 'id % 25' bins: 6 }"));
+
+// The values of the rows show what the steps promise.
+TEST(Grouping, RowsFollowTheirValues) {
+  const support::TempFolder folder;
+  support::TestDataset dataset =
+      support::MakeNumberDataset({.shards = 4, .records_per_shard = kOfGroupedShard}, folder.path());
+  v1::JobSpec& job = dataset.job;
+  job.mutable_order()->clear_repeats();
+  job.mutable_batch()->set_size(kGroupedBatch);
+  job.mutable_batch()->set_last(v1::PARTIAL);
+  const auto values = [&](const std::string& step) {
+    job.mutable_dataset(0)->clear_select();
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(step, job.mutable_dataset(0)->add_select()));
+    support::InProcessCluster cluster({}, dataset.roots);
+    EXPECT_TRUE(cluster.control().Submit(job).ok());
+    const support::ReadResult result = support::ReadThrough(cluster.address(), support::EpochsOf(job, 2));
+    EXPECT_TRUE(result.status.ok()) << result.status;
+    std::vector<std::vector<int64_t>> steps;
+    for (const support::ReadStep& read : result.steps) {
+      std::vector<int64_t>& ids = steps.emplace_back();
+      for (const auto& [shard, record] : read.ids) ids.push_back(record);  // id % 25
+    }
+    return steps;
+  };
+  // 25 values of 4 records: batches of 8 rows have 2 neighbors, or 3 around the rest.
+  std::vector<int64_t> seen(kOfGroupedShard, 0);
+  bool descends = false;
+  int64_t before = 0;
+  for (const std::vector<int64_t>& batch : values("bucket { by: 'id % 25' bins: 25 }")) {
+    const auto [least, most] = std::minmax_element(batch.begin(), batch.end());
+    EXPECT_LE(*most - *least, 2);
+    descends |= *least < before;
+    before = *least;
+    for (const int64_t value : batch) ++seen[static_cast<size_t>(value)];
+  }
+  EXPECT_TRUE(descends) << "batches are shuffled";
+  EXPECT_THAT(seen, ::testing::Each(8));
+  std::vector<int64_t> sorted;
+  for (const std::vector<int64_t>& batch : values("sort { by: '-(id % 25)' epochs: 1 }")) {
+    sorted.insert(sorted.end(), batch.begin(), batch.end());
+  }
+  EXPECT_TRUE(std::is_sorted(sorted.begin(), sorted.begin() + kGroupedRecords, std::greater<>()));
+  EXPECT_FALSE(std::is_sorted(sorted.begin() + kGroupedRecords, sorted.end(), std::greater<>()));
+  std::map<int64_t, int> rows;
+  for (const std::vector<int64_t>& batch : values("weights { by: 'id % 25 // 9' }")) {
+    for (const int64_t value : batch) ++rows[value / 9];
+  }
+  EXPECT_EQ(rows.count(0), 0u) << "the weight of values up to 8 is 0";
+  EXPECT_NEAR(rows[1], 200.0 * 36 / (36 + 2 * 28), 4);
+  EXPECT_NEAR(rows[2], 200.0 * 56 / (36 + 2 * 28), 4);
+}
+
+}  // namespace
+}  // namespace penstock::integration
