@@ -41,9 +41,15 @@ constexpr FormatSource kFormatSources[] = {
     {v1::ARRAY_ROW, v1::Source::NPY, ".npy files", "rows of an array"},
 };
 
+// Returns whether the files have numbers without a header.
+bool HasNumbers(v1::Source::Kind source) {
+  return source == v1::Source::UINT16 || source == v1::Source::UINT32 || source == v1::Source::INT32;
+}
+
 // Checks that records of the source may have the format. EXAMPLE may be the default.
 void CheckFormat(const v1::Dataset& dataset, const std::string& field, std::vector<Mistake>* out) {
-  const v1::Source::Kind source = dataset.source();
+  // Numbers have records of the same format as arrays.
+  const v1::Source::Kind source = HasNumbers(dataset.source()) ? v1::Source::NPY : dataset.source();
   const v1::RecordFormat format = dataset.format();
   if (source == v1::Source::AUTO) return;
   const std::string source_name = v1::Source::Kind_Name(source), format_name = v1::RecordFormat_Name(format);
@@ -62,6 +68,29 @@ void CheckFormat(const v1::Dataset& dataset, const std::string& field, std::vect
   }
 }
 
+void CheckWindow(const v1::Dataset& dataset, const std::string& field, std::vector<Mistake>* out) {
+  const v1::Source::Kind source = dataset.source();
+  if (!dataset.has_window()) {
+    if (!HasNumbers(source)) return;
+    out->push_back({0, field + ".window",
+                    absl::StrCat("numbers of type ", v1::Source::Kind_Name(source),
+                                 " need one, such as window { size: 1025 stride: 1024 }")});
+    return;
+  }
+  if (source != v1::Source::AUTO && source != v1::Source::NPY && !HasNumbers(source)) {
+    out->push_back({0, field + ".window",
+                    absl::StrCat("it is for arrays (NPY, UINT16, UINT32, INT32), not for ",
+                                 v1::Source::Kind_Name(source), "; leave it out")});
+  }
+  constexpr uint64_t kMost = uint64_t{1} << 31;
+  if (dataset.window().size() == 0 || dataset.window().size() >= kMost) {
+    out->push_back({0, field + ".window.size", absl::StrCat(dataset.window().size(), ": from 1 to 2^31 - 1 rows")});
+  }
+  if (dataset.window().stride() >= kMost) {
+    out->push_back({0, field + ".window.stride", absl::StrCat(dataset.window().stride(), ": at most 2^31 - 1 rows")});
+  }
+}
+
 // Checks one data set alone.
 void CheckDataset(const v1::Dataset& dataset, const std::string& field, std::vector<Mistake>* out) {
   if (dataset.files_size() == 0) {
@@ -73,6 +102,7 @@ void CheckDataset(const v1::Dataset& dataset, const std::string& field, std::vec
     }
   }
   CheckFormat(dataset, field, out);
+  CheckWindow(dataset, field, out);
 }
 
 void CheckFileNames(const v1::JobSpec& job, const FileNameCheck& check_name, std::vector<Mistake>* out) {

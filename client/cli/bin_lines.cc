@@ -22,8 +22,8 @@ std::string BinLines(const std::vector<std::string>& names, const std::vector<ui
       i = names.size() - kShownAtEnds;
       absl::StrAppend(&out, indent, "and ", names.size() - 2 * kShownAtEnds, " more, up to\n");
     }
-    absl::StrAppend(&out, indent, absl::Utf8SafeCEscape(std::string(plan::BinText(names[i]))), ": ", Count(records[i], "record"),
-                    "\n");
+    absl::StrAppend(&out, indent, absl::Utf8SafeCEscape(std::string(plan::BinText(names[i]))), ": ",
+                    Count(records[i], "record"), "\n");
   }
   return out;
 }

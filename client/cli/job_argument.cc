@@ -22,7 +22,6 @@
 #include "pipeline/augment/contact_sheet.h"
 #include "pipeline/plan/fitting_batch.h"
 #include "pipeline/sources/file_kind.h"
-#include "pipeline/sources/index_job.h"
 #include "pipeline/sources/shard_reader.h"
 
 namespace penstock::cli {
@@ -147,8 +146,9 @@ absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argume
   PS_ASSIGN_OR_RETURN(const auto files, data.Expand(glob));
   PS_ASSIGN_OR_RETURN(const sources::IndexStore store, data.Indexes());
   PS_ASSIGN_OR_RETURN(const v1::Source::Kind source, data.Source());
-  const sources::IndexOptions options = sources::IndexOptionsOf(v1::Dataset::AUTO, source, 0);
-  JobWriter writer(source);
+  PS_ASSIGN_OR_RETURN(const v1::Window window, data.Window());
+  PS_ASSIGN_OR_RETURN(const sources::IndexOptions options, data.IndexOptions());
+  JobWriter writer(source, window);
   PassedBy passed;
   for (const sources::DatasetFile& file : files) {
     if (writer.records() >= records) break;

@@ -199,6 +199,16 @@ std::string JobWriter::LabelRange() const {
                       records_ == 1 ? " record" : " records");
 }
 
+namespace {
+
+std::string WindowText(const v1::Window& window) {
+  if (window.size() == 0) return "";
+  const std::string stride = window.stride() == 0 ? "" : absl::StrCat(" stride: ", window.stride());
+  return absl::StrCat("  window { size: ", window.size(), stride, " }\n");
+}
+
+}  // namespace
+
 std::string JobWriter::Write(const std::string& name, const std::string& files, uint64_t rows, Recipe recipe) const {
   const bool evaluation = recipe == Recipe::kEvaluation;
   const Chosen chosen = Choose();
@@ -209,7 +219,8 @@ std::string JobWriter::Write(const std::string& name, const std::string& files, 
       evaluation ? " --eval" : "", "` from the first ", records_, records_ == 1 ? " record" : " records",
       ".\n\nname: \"", name, "\"\n\ndataset {\n  files: \"", absl::CEscape(files), "\"\n",
       source_ == v1::Source::AUTO ? "" : absl::StrCat("  source: ", v1::Source::Kind_Name(source_), "\n"),
-      format_ == records::RecordFormat::kSequenceExample ? "  format: SEQUENCE_EXAMPLE\n" : "", "}\n\n");
+      WindowText(window_), format_ == records::RecordFormat::kSequenceExample ? "  format: SEQUENCE_EXAMPLE\n" : "",
+      "}\n\n");
   std::string unused;
   for (const auto& [key, f] : features_) {
     if (chosen.sides.contains(&f)) continue;                             // the annotations read them

@@ -41,8 +41,9 @@ enum class Recipe { kTraining, kEvaluation };
 
 class JobWriter {
  public:
-  // `source` is the kind of the files, as the job names it.
-  explicit JobWriter(v1::Source::Kind source = v1::Source::AUTO) : source_(source) {}
+  // `source` is the kind of the files, as the job names it. `window` has a size if the records are windows.
+  explicit JobWriter(v1::Source::Kind source = v1::Source::AUTO, const v1::Window& window = {})
+      : source_(source), window_(window) {}
 
   // Adds a record of a file of this kind. All files are of one kind. Returns InvalidArgument if the record is
   // malformed.
@@ -79,6 +80,7 @@ class JobWriter {
   void RemoveUnnamed(std::vector<records::FeatureInfo>* columns);
 
   const v1::Source::Kind source_;
+  const v1::Window window_;
   uint64_t records_ = 0;
   records::RecordFormat format_ = records::RecordFormat::kExample;
   std::map<std::string, FeatureSummary> features_;

@@ -2,14 +2,18 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/url.h"
 #include "client/cli/command.h"
 #include "pipeline/import/shard_state.h"
+#include "pipeline/sources/index_job.h"
 
 namespace penstock::cli {
 
@@ -19,18 +23,48 @@ void LocalData::AddFlags(config::Flags* flags) {
   flags->AddString("index-dir", &index_dir_, "DIR", "where shard indexes are kept (default: ~/.cache/penstock)");
   flags->AddSwitch("index-beside", &beside_, "keep the indexes beside the shards instead");
   flags->AddString("source", &source_, "KIND",
-                   "kind of the files of a glob: TFRECORD, TAR, JSONL, NPY, TEXT, CSV or TSV (default: by their "
-                   "content, which shows "
-                   "only the first four)");
+                   "kind of the files of a glob: TFRECORD, TAR, JSONL, NPY, TEXT, CSV, TSV, UINT16, UINT32 or INT32 "
+                   "(default: by their content, which shows only the first four)");
+  flags->AddString("window", &window_, "SIZE[:STRIDE]",
+                   "for the arrays of a glob: a record has SIZE rows, and the next one begins STRIDE rows later "
+                   "(default: SIZE)");
 }
 
 absl::StatusOr<v1::Source::Kind> LocalData::Source() const {
   v1::Source::Kind kind = v1::Source::AUTO;
   if (source_.empty() || v1::Source::Kind_Parse(source_, &kind)) return kind;
-  return UsageError(absl::StrCat("--source: '", source_, "' is none of TFRECORD, TAR, JSONL, NPY, TEXT, CSV, TSV"));
+  return UsageError(absl::StrCat("--source: '", source_,
+                                 "' is none of TFRECORD, TAR, JSONL, NPY, TEXT, CSV, TSV, UINT16, UINT32, INT32"));
+}
+
+absl::StatusOr<v1::Window> LocalData::Window() const {
+  v1::Window window;
+  if (window_.empty()) return window;
+  const std::pair<std::string, std::string> parts = absl::StrSplit(window_, absl::MaxSplits(':', 1));
+  const bool has_stride = absl::StrContains(window_, ':');
+  uint64_t size = 0, stride = 0;
+  if (!absl::SimpleAtoi(parts.first, &size) || size == 0 || size > INT32_MAX ||
+      (has_stride && (!absl::SimpleAtoi(parts.second, &stride) || stride == 0 || stride > INT32_MAX))) {
+    return UsageError(absl::StrCat("--window: '", window_, "' is not SIZE or SIZE:STRIDE, such as 1025:1024"));
+  }
+  window.set_size(size);
+  window.set_stride(stride);
+  return window;
+}
+
+absl::StatusOr<sources::IndexOptions> LocalData::IndexOptions() const {
+  PS_ASSIGN_OR_RETURN(const v1::Source::Kind source, Source());
+  PS_ASSIGN_OR_RETURN(const v1::Window window, Window());
+  if (!sources::NumberTypeOf(source).empty() && window.size() == 0) {
+    return UsageError(absl::StrCat("--source ", source_, " needs --window SIZE[:STRIDE], such as --window 1025:1024"));
+  }
+  return sources::IndexOptionsOf(v1::Dataset::AUTO, source, 0, window);
 }
 
 absl::Status LocalData::CheckNoSource(const std::string& path) const {
+  if (!window_.empty()) {
+    return UsageError(absl::StrCat("--window is for globs; write dataset { window { size: N } } into ", path));
+  }
   if (source_.empty()) return absl::OkStatus();
   return UsageError(absl::StrCat("--source is for globs; write dataset { source: ", source_, " } into ", path));
 }

@@ -10,6 +10,7 @@
 #include "config/flags.h"
 #include "penstock/v1/job.pb.h"
 #include "pipeline/sources/dataset_files.h"
+#include "pipeline/sources/index_builder.h"
 #include "pipeline/sources/index_store.h"
 
 namespace penstock::cli {
@@ -43,7 +44,12 @@ class LocalData {
 
   // Returns the kind of the files that --source names, AUTO without the flag. It is for globs; a job file has its own.
   absl::StatusOr<v1::Source::Kind> Source() const;
-  // Returns a usage error if the user gave --source. The job file at `path` names the kind itself.
+  // Returns the windows of --window, without a size if there is no flag.
+  absl::StatusOr<v1::Window> Window() const;
+  // Returns the options of indexes for these flags. Returns a usage error if the kind needs windows, and there are
+  // none.
+  absl::StatusOr<sources::IndexOptions> IndexOptions() const;
+  // Returns a usage error if the user gave --source or --window. The job file at `path` names the kind itself.
   absl::Status CheckNoSource(const std::string& path) const;
 
   // Returns the folder of --index-dir, by default $XDG_CACHE_HOME/penstock or ~/.cache/penstock. Creates it if
@@ -56,7 +62,7 @@ class LocalData {
  private:
   storage::Storage* const storage_;
   std::vector<std::string> roots_;
-  std::string index_dir_, source_;
+  std::string index_dir_, source_, window_;
   bool beside_ = false;
 };
 

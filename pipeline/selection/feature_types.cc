@@ -52,6 +52,7 @@ absl::Status AddFirstRecords(const RandomAccessFile& file, const sources::IndexO
   PS_ASSIGN_OR_RETURN(const auto walker,
                       sources::RecordWalker::Start(&file, {.compression = options.compression,
                                                            .container = options.container,
+                                                           .windows = options.windows,
                                                            .max_record_bytes = options.max_record_bytes}));
   std::string record;
   uint64_t bytes = 0;

@@ -78,8 +78,8 @@ class Step {
 // matter. Returns InvalidArgument for a malformed sample.
 absl::StatusOr<uint64_t> HashContent(std::string_view record, records::RecordFormat format, uint64_t seed);
 
-// Returns the step as messages and listings show it: a filter's text, or "split of patient_id from 0 to 0.9". A step that
-// makes groups has only its expression in the text, because nothing else concerns indexes.
+// Returns the step as messages and listings show it: a filter's text, or "split of patient_id from 0 to 0.9". A step
+// that makes groups has only its expression in the text, because nothing else concerns indexes.
 std::string StepText(const v1::Select& step);
 
 }  // namespace penstock::selection

@@ -1,11 +1,13 @@
 #include "pipeline/sources/index_builder.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "pipeline/sources/inflate_stream.h"
+#include "pipeline/sources/record_selection.h"
 #include "pipeline/sources/record_walker.h"
 
 namespace penstock::sources {
@@ -31,12 +33,19 @@ uint64_t ContentHasher::Finish() {
   return HashWords({state_, records_});
 }
 
+uint64_t IndexOptions::variant() const {
+  if (selection == nullptr) return windows.id();
+  const uint64_t id = windows.empty() ? selection->id() : HashWords({windows.id(), selection->id()});
+  return std::max<uint64_t>(id, 1);
+}
+
 absl::StatusOr<ShardIndex> BuildShardIndex(const RandomAccessFile& file, const IndexOptions& options) {
   PS_ASSIGN_OR_RETURN(const FileInfo before, file.Info());
   RestartRecorder recorder(options.restart_spacing, options.max_window_bytes);
   PS_ASSIGN_OR_RETURN(auto walker, RecordWalker::Start(&file,
                                                        {.compression = options.compression,
                                                         .container = options.container,
+                                                        .windows = options.windows,
                                                         .max_record_bytes = options.max_record_bytes,
                                                         .check_data = options.verify_data,
                                                         .progress = options.progress},
@@ -52,7 +61,11 @@ absl::StatusOr<ShardIndex> BuildShardIndex(const RandomAccessFile& file, const I
       broken = walker->BrokenStatus();
       break;
     }
-    index.AppendGap(walker->offset() - index.stream_size());
+    if (walker->step_bytes() == 0) {
+      index.AppendGap(walker->offset() - index.stream_size());
+    } else if (index.record_count() == 0) {
+      index.SetSteps(walker->offset(), walker->step_bytes());
+    }
     index.AppendRecord(static_cast<uint32_t>(walker->length()), walker->members());
     hasher.Add(walker->identity());
   }

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "base/file.h"
 #include "pipeline/sources/compression.h"
+#include "pipeline/sources/npy/row_windows.h"
 #include "pipeline/sources/record_limits.h"
 #include "pipeline/sources/shard_index.h"
 #include "pipeline/sources/shard_kind.h"
@@ -27,6 +28,7 @@ struct IndexOptions {
   Compression compression = Compression::kAuto;
   // The container that each shard must have; nullopt: any (RecordWalker::Start).
   std::optional<ContainerKind> container = std::nullopt;
+  RowWindows windows = {};  // arrays: the rows of a record
   // A longer record is an error, reported before any allocation for it. At most kLargestMaxRecordBytes.
   uint64_t max_record_bytes = kDefaultMaxRecordBytes;
   // Whether to verify the CRC of each record's data too. If not, the data of large records in plain TFRecord shards is
@@ -48,6 +50,9 @@ struct IndexOptions {
   std::shared_ptr<const ShardIndex> earlier = nullptr;
   // A stop request ends the walk after the current record, with Cancelled.
   std::stop_token stop = {};
+
+  // Returns a number that identifies the windows and the selection among all indexes of a file; 0 without both.
+  uint64_t variant() const;
 };
 
 // Walks the whole shard, verifies every length CRC of TFRecords and every header of tar, and returns the index.

@@ -15,7 +15,21 @@ Compression CompressionOf(v1::Dataset::Compression compression) {
   }
 }
 
-IndexOptions IndexOptionsOf(v1::Dataset::Compression compression, v1::Source::Kind source, uint64_t max_record_bytes) {
+std::string NumberTypeOf(v1::Source::Kind source) {
+  switch (source) {
+    case v1::Source::UINT16:
+      return "<u2";
+    case v1::Source::UINT32:
+      return "<u4";
+    case v1::Source::INT32:
+      return "<i4";
+    default:
+      return "";
+  }
+}
+
+IndexOptions IndexOptionsOf(v1::Dataset::Compression compression, v1::Source::Kind source, uint64_t max_record_bytes,
+                            const v1::Window& window) {
   IndexOptions options;
   options.compression = CompressionOf(compression);
   if (source == v1::Source::TFRECORD) options.container = ContainerKind::kTfRecord;
@@ -25,13 +39,16 @@ IndexOptions IndexOptionsOf(v1::Dataset::Compression compression, v1::Source::Ki
   if (source == v1::Source::CSV) options.container = ContainerKind::kCsv;
   if (source == v1::Source::TSV) options.container = ContainerKind::kTsv;
   if (source == v1::Source::NPY) options.container = ContainerKind::kNpy;
+  options.windows = {.size = window.size(), .stride = window.stride() != 0 ? window.stride() : window.size()};
+  options.windows.type = NumberTypeOf(source);
+  if (!options.windows.type.empty()) options.container = ContainerKind::kNpy;
   if (max_record_bytes != 0) options.max_record_bytes = max_record_bytes;
   return options;
 }
 
 IndexOptions IndexOptionsOf(const v1::JobSpec& job, int set) {
   const v1::Dataset& dataset = set < job.dataset_size() ? job.dataset(set) : v1::Dataset::default_instance();
-  return IndexOptionsOf(dataset.compression(), dataset.source(), job.limits().max_record_bytes());
+  return IndexOptionsOf(dataset.compression(), dataset.source(), job.limits().max_record_bytes(), dataset.window());
 }
 
 }  // namespace penstock::sources

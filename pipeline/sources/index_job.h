@@ -4,6 +4,7 @@
 #define PENSTOCK_PIPELINE_SOURCES_INDEX_JOB_H_
 
 #include <cstdint>
+#include <string>
 
 #include "penstock/v1/job.pb.h"
 #include "pipeline/sources/index_builder.h"
@@ -13,7 +14,10 @@ namespace penstock::sources {
 Compression CompressionOf(v1::Dataset::Compression compression);
 
 // `max_record_bytes` comes from the job's limits; 0 means the default.
-IndexOptions IndexOptionsOf(v1::Dataset::Compression compression, v1::Source::Kind source, uint64_t max_record_bytes);
+IndexOptions IndexOptionsOf(v1::Dataset::Compression compression, v1::Source::Kind source, uint64_t max_record_bytes,
+                            const v1::Window& window = v1::Window::default_instance());
+// Returns NumPy's name of the type of the numbers of a source of numbers without a header, or "" for another one.
+std::string NumberTypeOf(v1::Source::Kind source);
 // Returns the options for the shards of the job's data set `set`.
 IndexOptions IndexOptionsOf(const v1::JobSpec& job, int set = 0);
 

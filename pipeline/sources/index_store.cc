@@ -117,10 +117,10 @@ IndexStore IndexStore::InStateDir(storage::Storage* storage, std::string state_d
 
 IndexStore IndexStore::BesideShards(storage::Storage* storage) { return IndexStore(storage, ""); }
 
-std::string IndexStore::SidecarPath(const std::string& path, const RecordSelection* selection) const {
+std::string IndexStore::SidecarPath(const std::string& path, uint64_t variant) const {
   const std::string absolute = AbsolutePath(*storage_, path);
   const absl::string_view suffix(kIndexSuffix.data(), kIndexSuffix.size());
-  const std::string id = selection == nullptr ? "" : absl::StrCat(absl::Hex(selection->id(), absl::kZeroPad16));
+  const std::string id = variant == 0 ? "" : absl::StrCat(absl::Hex(variant, absl::kZeroPad16));
   if (folder_.empty()) return absl::StrCat(absolute, id.empty() ? "" : ".", id, suffix);
   if (!id.empty()) return absl::StrCat(FolderOfSelections(path), "/", id, suffix);
   return absl::StrCat(folder_, "/", NameOf(absolute), suffix);
@@ -130,33 +130,32 @@ std::string IndexStore::FolderOfSelections(const std::string& path) const {
   return absl::StrCat(folder_, "/", NameOf(AbsolutePath(*storage_, path)), ".selected");
 }
 
-absl::StatusOr<ShardIndex> IndexStore::Load(const std::string& path, const RecordSelection* selection) const {
+absl::StatusOr<ShardIndex> IndexStore::Load(const std::string& path, uint64_t variant) const {
   PS_ASSIGN_OR_RETURN(const storage::StoredName shard, storage_->StatAndWait(path));
-  PS_ASSIGN_OR_RETURN(ShardIndex index, LoadOfAnyState(path, selection));
+  PS_ASSIGN_OR_RETURN(ShardIndex index, LoadOfAnyState(path, variant));
   if (index.file_info() != shard.info) {
     return absl::NotFoundError(
-        absl::StrCat(path, " changed since ", SidecarPath(path, selection), " was made; index it again"));
+        absl::StrCat(path, " changed since ", SidecarPath(path, variant), " was made; index it again"));
   }
   return index;
 }
 
-absl::StatusOr<ShardIndex> IndexStore::LoadOfAnyState(const std::string& path, const RecordSelection* selection) const {
-  const std::string sidecar = SidecarPath(path, selection);
+absl::StatusOr<ShardIndex> IndexStore::LoadOfAnyState(const std::string& path, uint64_t variant) const {
+  const std::string sidecar = SidecarPath(path, variant);
   PS_ASSIGN_OR_RETURN(const std::string blob, storage::ReadContent(storage_, sidecar, kMaxSidecarBytes));
   absl::StatusOr<ShardIndex> index = ShardIndex::Parse(blob);
   if (index.ok()) return index;
   return absl::Status(index.status().code(), absl::StrCat(sidecar, ": ", index.status().message()));
 }
 
-absl::Status IndexStore::Save(const std::string& path, const ShardIndex& index,
-                              const RecordSelection* selection) const {
+absl::Status IndexStore::Save(const std::string& path, const ShardIndex& index, uint64_t variant) const {
   if (!folder_.empty()) {
-    const std::string folder = selection == nullptr ? folder_ : FolderOfSelections(path);
+    const std::string folder = variant == 0 ? folder_ : FolderOfSelections(path);
     std::error_code error;
     fs::create_directories(folder, error);
     if (error) return ErrnoStatus(error.value(), absl::StrCat("making the folder ", folder));
   }
-  return storage_->Put(SidecarPath(path, selection), index.Serialize()).status();
+  return storage_->Put(SidecarPath(path, variant), index.Serialize()).status();
 }
 
 absl::StatusOr<uint64_t> IndexStore::Remove(const std::string& path) const {
@@ -180,33 +179,33 @@ absl::StatusOr<uint64_t> IndexStore::Remove(const std::string& path) const {
 }
 
 absl::StatusOr<LoadedIndex> IndexStore::LoadOrBuild(const std::string& path, const IndexOptions& options) const {
-  const RecordSelection* const selection = options.selection.get();
+  const uint64_t variant = options.variant();
   if (!options.verify_data) {
-    absl::StatusOr<ShardIndex> index = Load(path, selection);
+    absl::StatusOr<ShardIndex> index = Load(path, variant);
     // Building the index again repairs every error of a sidecar.
     if (index.ok() && Satisfies(*index, options)) {
       return LoadedIndex{.index = std::make_shared<const ShardIndex>(*std::move(index))};
     }
   }
-  if (selection == nullptr) return BuildWhole(path, options);
+  if (options.selection == nullptr) return BuildWhole(path, options);
   IndexOptions all = options;
   all.selection = nullptr;
   PS_ASSIGN_OR_RETURN(const LoadedIndex whole, LoadOrBuild(path, all));
   IndexOptions again = options;
   if (again.earlier == nullptr && !options.verify_data) {
-    absl::StatusOr<ShardIndex> earlier = LoadOfAnyState(path, selection);
+    absl::StatusOr<ShardIndex> earlier = LoadOfAnyState(path, variant);
     // Records that were left out may be repaired.
     if (earlier.ok() && earlier->left_out() == 0)
       again.earlier = std::make_shared<const ShardIndex>(*std::move(earlier));
   }
   PS_ASSIGN_OR_RETURN(LoadedIndex selected, SelectFrom(storage_, path, whole, again));
-  selected.save_status = Save(path, *selected.index, selection);
+  selected.save_status = Save(path, *selected.index, variant);
   return selected;
 }
 
 absl::StatusOr<LoadedIndex> IndexStore::BuildWhole(const std::string& path, const IndexOptions& options) const {
   PS_ASSIGN_OR_RETURN(LoadedIndex loaded, BuildWholeIndex(storage_, path, options));
-  loaded.save_status = Save(path, *loaded.index);
+  loaded.save_status = Save(path, *loaded.index, options.variant());
   return loaded;
 }
 

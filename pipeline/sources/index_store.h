@@ -48,19 +48,19 @@ class IndexStore {
   storage::Storage* storage() const { return storage_; }
 
   // Returns the path of the sidecar of the shard at `path`, whether or not it exists. Makes `path` absolute first,
-  // without resolving symlinks. With a selection: of the index of the selected records.
-  std::string SidecarPath(const std::string& path, const RecordSelection* selection = nullptr) const;
+  // without resolving symlinks. `variant` is that of IndexOptions, here and below.
+  std::string SidecarPath(const std::string& path, uint64_t variant = 0) const;
 
   // Loads the sidecar of the shard at `path`. Returns NotFound if there is no sidecar or no shard, or if the shard's
   // size, mtime or tag has changed. Also returns the errors of ShardIndex::Parse and of the storage.
-  absl::StatusOr<ShardIndex> Load(const std::string& path, const RecordSelection* selection = nullptr) const;
+  absl::StatusOr<ShardIndex> Load(const std::string& path, uint64_t variant = 0) const;
 
   // Loads the sidecar for any state of the shard. Returns NotFound if there is none, and the errors of
   // ShardIndex::Parse and of the storage.
-  absl::StatusOr<ShardIndex> LoadOfAnyState(const std::string& path, const RecordSelection* selection = nullptr) const;
+  absl::StatusOr<ShardIndex> LoadOfAnyState(const std::string& path, uint64_t variant = 0) const;
 
   // Writes the sidecar atomically.
-  absl::Status Save(const std::string& path, const ShardIndex& index, const RecordSelection* selection = nullptr) const;
+  absl::Status Save(const std::string& path, const ShardIndex& index, uint64_t variant = 0) const;
 
   // Removes the sidecars of the shard, also those of selections. Returns their size, or 0 if there are none. Never
   // removes a sidecar beside its shard, because it belongs to the owner of the data; returns 0 then. Errors name the

@@ -96,9 +96,23 @@ absl::StatusOr<std::unique_ptr<RecordWalker>> RecordWalker::Start(const RandomAc
                                                    " bytes is above the largest, ", kLargestMaxRecordBytes));
   }
   Input input{.file = file, .options = options, .kind = {}, .source = nullptr, .inflate = nullptr};
-  PS_ASSIGN_OR_RETURN(input.kind, DetectShardKind(*file, options.compression, options.container));
+  if (!options.windows.type.empty() && options.windows.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        file->path(), ": numbers without a header need dataset.window, such as window { size: 1025 stride: 1024 }"));
+  }
+  if (options.windows.type.empty()) {
+    PS_ASSIGN_OR_RETURN(input.kind, DetectShardKind(*file, options.compression, options.container));
+  } else {  // any bytes are numbers, also those with which compressed files begin
+    const bool is_plain = options.compression == Compression::kAuto;
+    input.kind = {is_plain ? Compression::kNone : options.compression, ContainerKind::kNpy};
+  }
   if (options.container.has_value() && options.container != input.kind.container) {
     return WrongContainer(*file, input.kind, *options.container);
+  }
+  if (!options.windows.empty() && input.kind.container != ContainerKind::kNpy) {
+    return absl::InvalidArgumentError(absl::StrCat(file->path(), ": this is ",
+                                                   std::string(Container::Of(input.kind.container).FileNoun()),
+                                                   ", and dataset.window is for arrays; leave it out"));
   }
   if (input.kind.compression == Compression::kNone) {
     PS_ASSIGN_OR_RETURN(const FileInfo info, file->Info());

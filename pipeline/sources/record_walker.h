@@ -19,6 +19,7 @@
 #include "pipeline/sources/byte_source.h"
 #include "pipeline/sources/compression.h"
 #include "pipeline/sources/member_table.h"
+#include "pipeline/sources/npy/row_windows.h"
 #include "pipeline/sources/record_limits.h"
 #include "pipeline/sources/shard_kind.h"
 #include "pipeline/sources/verify.h"
@@ -31,6 +32,7 @@ class RestartRecorder;
 struct WalkOptions {
   Compression compression = Compression::kAuto;
   std::optional<ContainerKind> container = std::nullopt;  // nullopt: the content decides
+  RowWindows windows = {};                                // kNpy: the rows of a record
   uint64_t max_record_bytes = kDefaultMaxRecordBytes;
   // Whether to read all data and verify its CRCs. Otherwise data is skipped unless it is requested. A container without
   // checksums always reads it, because the index needs the CRCs of its members.
@@ -57,7 +59,8 @@ class RecordWalker {
   };
 
   // Starts at the front. `file` must outlive the walker. Returns InvalidArgument if the content contradicts
-  // options.container, or max_record_bytes is above kLargestMaxRecordBytes. Returns OtherKindOfFile() if
+  // options.container, if there are options.windows and it is no array, or if max_record_bytes is above
+  // kLargestMaxRecordBytes. Returns OtherKindOfFile() if
   // options.container is not kTfRecord and the file is of a known kind that is no shard; otherwise Next() detects such
   // a file.
   static absl::StatusOr<std::unique_ptr<RecordWalker>> Start(const RandomAccessFile* file, const WalkOptions& options);
@@ -87,6 +90,9 @@ class RecordWalker {
   // Valid at kRecord and kEnd: the bytes that all records share (ShardIndex::head). They are a part of the record's
   // data.
   const std::string& head() const { return head_; }
+  // Valid at kRecord: the bytes from the begin of a record to that of the next one, if all records have one size and
+  // may overlap; otherwise 0.
+  uint64_t step_bytes() const { return step_bytes_; }
   // Tar: the number of members so far that belong to no sample. 0 in other containers.
   uint64_t skipped() const { return skipped_; }
   // At kRecord: returns false if the data was read and its CRC is wrong.
@@ -117,7 +123,7 @@ class RecordWalker {
   Step BreakShort(Damage truncated, uint64_t got, uint64_t wanted, std::string_view place = {});
   void ReportProgress(bool end);
 
-  uint64_t record_ = 0, offset_ = 0, length_ = 0, skipped_ = 0;
+  uint64_t record_ = 0, offset_ = 0, length_ = 0, skipped_ = 0, step_bytes_ = 0;
   std::string_view identity_;
   std::vector<RecordMember> members_;
   std::string head_;

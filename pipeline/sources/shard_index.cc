@@ -15,21 +15,24 @@
 
 // The blob. Numbers are varints (LEB128) unless noted:
 //   "PSIX", u32 version, u8 compression,
-//   in version 3, which is written only for other containers than TFRecord, and in version 4, which is written only
-//   for an index of selected records: u8 container,
+//   in version 3, which is written only for other containers than TFRecord, in version 4, which is written only for an
+//   index of selected records, and in version 5, which is written only for records with equal steps: u8 container,
 //   file size, u64 mtime_ns, u64 content hash,
-//   in version 2, which is written only if there is a tag, and in versions 3 and 4: bytes of the tag, the tag,
+//   in version 2, which is written only if there is a tag, and in later ones: bytes of the tag, the tag,
 //   records, the length of each,
-//   in versions 3 and 4: sections, for each: its number, its bytes, content. A reader skips the sections that it does
-//   not know.
+//   in versions 3, 4 and 5: sections, for each: its number, its bytes, content. A reader skips the sections that it
+//   does not know.
 //     1: for each gap: its record as difference to the last, its bytes
 //     2: reserved; indexes of tar archives without members had it
 //     3: the members of all records (member_table.cc); only for a container without checksums
-//     4: in version 4, u64 content hash of the index of all records, the records of the shard, those of them that are
+//     4: in version 4, and in version 5 for selected records, u64 content hash of the index of all records, the records
+//     of the shard, those of them that are
 //        bad and left out, and the number of each record in the shard, as difference to the last number + 1
 //     5: the head, if there is one; only for a container with one
-//     6: in version 4, if the records have groups: the number of groups, the bytes of each name, the name, and for each
-//        record the number of its group
+//     6: with section 4, if the records have groups: the number of groups, the bytes of each name, the name, and for
+//        each record the number of its group
+//     7: in version 5, before the others: the offset of record 0 of the shard, the bytes from one record to the next,
+//        and 1 for an index of selected records, otherwise 0
 //   restart points, for each: stream offset and file offset as differences to the last, u8 bits | stream_start << 7,
 //     window bytes, window,
 //   u64 XXH64 of all before.  Fixed-width numbers are little-endian.
@@ -41,6 +44,7 @@ constexpr uint32_t kVersion = 1;
 constexpr uint32_t kVersionWithTag = 2;
 constexpr uint32_t kVersionWithSections = 3;
 constexpr uint32_t kVersionOfSelected = 4;
+constexpr uint32_t kVersionWithSteps = 5;
 // All gaps of a shard together.
 constexpr uint64_t kMaxGapBytes = uint64_t{1} << 60;
 constexpr uint64_t kGapSection = 1;
@@ -48,6 +52,7 @@ constexpr uint64_t kMemberSection = 3;
 constexpr uint64_t kNumberSection = 4;
 constexpr uint64_t kHeadSection = 5;
 constexpr uint64_t kGroupSection = 6;
+constexpr uint64_t kStepSection = 7;
 // ETags and generations are short.
 constexpr uint64_t kMaxTagBytes = 1024;
 constexpr uint8_t kStreamStart = 0x80;
@@ -135,6 +140,7 @@ uint64_t ShardIndex::RecordOffset(uint64_t k) const {
 }
 
 uint64_t ShardIndex::OffsetAt(uint64_t place) const {
+  if (step_bytes_ > 0) return first_offset_ + (selected_ ? numbers_[place] : place) * step_bytes_;
   const uint64_t block = place / kBlockRecords;
   uint64_t offset = offsets_[block];
   for (uint64_t i = block * kBlockRecords; i < place; ++i) offset += uint64_t{lengths_[i]} + frame_bytes_;
@@ -167,6 +173,7 @@ void ShardIndex::AppendLength(uint32_t length) {
     }
   }
   lengths_.push_back(length);
+  if (step_bytes_ > 0) stream_size_ = OffsetAt(lengths_.size() - 1);
   stream_size_ += uint64_t{length} + frame_bytes_;
   data_bytes_ += length;
   longest_ = std::max(longest_, length);
@@ -193,7 +200,7 @@ IndexGroups ShardIndex::Groups() const {
 }
 
 ShardIndex ShardIndex::Selected(std::span<const uint32_t> numbers, uint64_t left_out, const IndexGroups& groups) const {
-  PS_CHECK(is_in_file_order());
+  PS_CHECK(places_.empty());
   if (numbers.size() == record_count() && groups.names.empty()) return *this;
   ShardIndex made(kind_);
   made.selected_ = true;
@@ -203,12 +210,13 @@ ShardIndex ShardIndex::Selected(std::span<const uint32_t> numbers, uint64_t left
   made.file_size = file_size;
   made.mtime_ns = mtime_ns;
   made.tag = tag;
+  made.SetSteps(first_offset_, step_bytes_);
   std::string hashed;
   for (const uint32_t number : numbers) {
     PS_CHECK(number < record_count() && (made.numbers_.empty() || NumberInShard(number) > made.numbers_.back()));
     AppendFixed(number, &hashed);
     made.numbers_.push_back(static_cast<uint32_t>(NumberInShard(number)));
-    made.AppendGap(RecordOffset(number) - made.stream_size_);
+    if (step_bytes_ == 0) made.AppendGap(RecordOffset(number) - made.stream_size_);
     made.AppendLength(lengths_[number]);
   }
   if (!HasChecksums(kind_.container)) made.members_ = members_.Selected(numbers);
@@ -251,10 +259,11 @@ size_t ShardIndex::MemoryBytes() const {
 std::string ShardIndex::Serialize() const {
   std::string out(kMagic);
   const bool sections = selected_ || kind_.container != ContainerKind::kTfRecord;
-  AppendFixed(selected_     ? kVersionOfSelected
-              : sections    ? kVersionWithSections
-              : tag.empty() ? kVersion
-                            : kVersionWithTag,
+  AppendFixed(step_bytes_ > 0 ? kVersionWithSteps
+              : selected_     ? kVersionOfSelected
+              : sections      ? kVersionWithSections
+              : tag.empty()   ? kVersion
+                              : kVersionWithTag,
               &out);
   AppendFixed(static_cast<uint8_t>(kind_.compression), &out);
   if (sections) AppendFixed(static_cast<uint8_t>(kind_.container), &out);
@@ -269,9 +278,16 @@ std::string ShardIndex::Serialize() const {
   for (const uint32_t length : lengths_) AppendVarint(length, &out);
   if (sections) {
     const bool has_members = !HasChecksums(kind_.container);
-    AppendVarint(
-        1 + (has_members ? 1 : 0) + (selected_ ? 1 : 0) + (head_.empty() ? 0 : 1) + (group_names_.empty() ? 0 : 1),
-        &out);
+    AppendVarint(1 + (has_members ? 1 : 0) + (selected_ ? 1 : 0) + (head_.empty() ? 0 : 1) +
+                     (group_names_.empty() ? 0 : 1) + (step_bytes_ > 0 ? 1 : 0),
+                 &out);
+    if (step_bytes_ > 0) {
+      std::string steps;
+      AppendVarint(first_offset_, &steps);
+      AppendVarint(step_bytes_, &steps);
+      AppendVarint(selected_ ? 1 : 0, &steps);
+      AppendSection(kStepSection, steps, &out);
+    }
     std::string gaps;
     uint64_t record = 0;
     for (const Gap& gap : gaps_) {
@@ -356,9 +372,26 @@ absl::Status ShardIndex::ParseGroups(std::string_view section, size_t records) {
   return absl::OkStatus();
 }
 
-absl::Status ShardIndex::ParseSections(WireReader* in, std::span<const uint32_t> lengths, std::vector<Gap>* gaps) {
+absl::Status ShardIndex::ParseSteps(std::string_view section, std::span<const uint32_t> lengths) {
+  WireReader in(section);
+  uint64_t first = 0, step = 0, selected = 0;
+  if (!in.ReadVarint(&first) || !in.ReadVarint(&step) || !in.ReadVarint(&selected) || !in.done()) {
+    return Damaged("its steps");
+  }
+  const bool is_even = std::all_of(lengths.begin(), lengths.end(), [&](uint32_t each) { return each == lengths[0]; });
+  if (kind_.container != ContainerKind::kNpy || step == 0 || step > kMaxStepBytes || first > kMaxGapBytes ||
+      selected > 1 || !is_even || step_bytes_ > 0) {
+    return Damaged("its steps");
+  }
+  SetSteps(first, step);
+  selected_ = selected == 1;
+  return absl::OkStatus();
+}
+
+absl::Status ShardIndex::ParseSections(uint32_t version, WireReader* in, std::span<const uint32_t> lengths,
+                                       std::vector<Gap>* gaps) {
   uint64_t sections = 0;
-  bool has_members = HasChecksums(kind_.container), has_numbers = !selected_;
+  bool has_members = HasChecksums(kind_.container), has_numbers = false;
   if (!in->ReadVarint(&sections)) return Damaged("its sections");
   for (uint64_t i = 0; i < sections; ++i) {
     uint64_t number = 0;
@@ -385,6 +418,7 @@ absl::Status ShardIndex::ParseSections(WireReader* in, std::span<const uint32_t>
       if (!selected_) return Damaged("its groups");
       PS_RETURN_IF_ERROR(ParseGroups(content, lengths.size()));
     }
+    if (number == kStepSection && version == kVersionWithSteps) PS_RETURN_IF_ERROR(ParseSteps(content, lengths));
     if (number != kGapSection) continue;
     WireReader gap_reader(content);
     uint64_t stream = 0;
@@ -400,7 +434,10 @@ absl::Status ShardIndex::ParseSections(WireReader* in, std::span<const uint32_t>
       gaps->push_back({last + step, bytes});
     }
   }
-  if (!has_numbers) return Damaged("its numbers");
+  if (selected_ && !has_numbers) return Damaged("its numbers");
+  if ((version == kVersionWithSteps) != (step_bytes_ > 0) || (step_bytes_ > 0 && !gaps->empty())) {
+    return Damaged("its steps");
+  }
   if (HasHead(kind_.container) && !lengths.empty() && head_.empty()) return Damaged("its head");
   if (has_members) return absl::OkStatus();
   return absl::FailedPreconditionError("a shard index of an earlier release, without the members of its samples");
@@ -411,9 +448,9 @@ absl::StatusOr<ShardIndex> ShardIndex::Parse(std::string_view blob) {
     return absl::DataLossError("not a shard index");
   }
   const uint32_t version = LoadLittleEndian<uint32_t>(blob.data() + kMagic.size());
-  if (version < kVersion || version > kVersionOfSelected) {
+  if (version < kVersion || version > kVersionWithSteps) {
     return absl::FailedPreconditionError(
-        absl::StrCat("a shard index of version ", version, "; this release reads versions up to ", kVersionOfSelected));
+        absl::StrCat("a shard index of version ", version, "; this release reads versions up to ", kVersionWithSteps));
   }
   const std::string_view body = blob.substr(0, blob.size() - kChecksumBytes);
   if (Hash64(body) != LoadLittleEndian<uint64_t>(blob.data() + body.size())) {
@@ -459,7 +496,7 @@ absl::StatusOr<ShardIndex> ShardIndex::Parse(std::string_view blob) {
     lengths.push_back(static_cast<uint32_t>(length));
   }
   std::vector<Gap> gaps;
-  if (has_sections) PS_RETURN_IF_ERROR(index.ParseSections(&in, lengths, &gaps));
+  if (has_sections) PS_RETURN_IF_ERROR(index.ParseSections(version, &in, lengths, &gaps));
   auto gap = gaps.begin();
   for (uint64_t i = 0; i < records; ++i) {
     if (gap != gaps.end() && gap->record == i) index.AppendGap((gap++)->bytes);

@@ -78,8 +78,9 @@ class ShardIndex {
   uint64_t shard_records() const { return selected_ ? shard_records_ : lengths_.size(); }
   // Returns the numbers of the selected records, ascending; empty unless is_selected().
   std::span<const uint32_t> numbers() const { return numbers_; }
-  // Returns whether record k + 1 is after record k in the shard. If not, RangeBytes() needs a `count` of at most 1.
-  bool is_in_file_order() const { return places_.empty(); }
+  // Returns whether record k + 1 is after the end of record k in the shard. If not, RangeBytes() needs a `count` of at
+  // most 1.
+  bool is_in_file_order() const { return places_.empty() && (step_bytes_ == 0 || step_bytes_ >= longest_); }
   // Return the names of the groups, ascending, and the number of records of each; empty if there are no groups.
   std::span<const std::string> group_names() const { return group_names_; }
   std::span<const uint32_t> group_records() const { return group_records_; }
@@ -129,12 +130,19 @@ class ShardIndex {
 
   // For the builder. SetHead sets the head of all records. AppendGap appends bytes before the next record, and
   // AppendRecord the next record. A container without checksums requires `members`; others ignore them.
+  // SetSteps states that all records have one length, and that each begins `step_bytes` <= kMaxStepBytes after the one
+  // before it, which it may overlap; then there are no gaps.
+  static constexpr uint64_t kMaxStepBytes = uint64_t{1} << 31;
   void SetHead(std::string head) { head_ = std::move(head); }
+  void SetSteps(uint64_t first_offset, uint64_t step_bytes) {
+    first_offset_ = first_offset;
+    step_bytes_ = step_bytes;
+  }
   void AppendGap(uint64_t bytes);
   void AppendRecord(uint32_t length, std::span<const RecordMember> members = {});
   // Returns the index of the records with these numbers, which ascend and are below record_count() <= 2^32. `left_out`
   // of the others are bad. Its content hash covers this index's hash, the numbers and the groups. Returns a copy of
-  // this index if they are all its records and have no groups. This index must be in the order of its file.
+  // this index if they are all its records and have no groups. This index must have no groups.
   ShardIndex Selected(std::span<const uint32_t> numbers, uint64_t left_out = 0, const IndexGroups& groups = {}) const;
   // Frees spare capacity. Call it after the last AppendRecord.
   void Compact();
@@ -163,11 +171,14 @@ class ShardIndex {
     bool operator==(const Gap&) const = default;
   };
 
-  // Parses the sections of an index whose records have these lengths. Sets members_, head_ and numbers_.
-  absl::Status ParseSections(WireReader* in, std::span<const uint32_t> lengths, std::vector<Gap>* gaps);
+  // Parses the sections of an index of this version, whose records have these lengths. Sets members_, head_, numbers_
+  // and the steps.
+  absl::Status ParseSections(uint32_t version, WireReader* in, std::span<const uint32_t> lengths,
+                             std::vector<Gap>* gaps);
   absl::Status ParseNumbers(std::string_view section, size_t records);
   absl::Status ParseGroups(std::string_view section, size_t records);
   void SetGroups(const IndexGroups& groups);
+  absl::Status ParseSteps(std::string_view section, std::span<const uint32_t> lengths);
   uint64_t OffsetAt(uint64_t place) const;
   void AppendLength(uint32_t length);
 
@@ -180,6 +191,8 @@ class ShardIndex {
   MemberTable members_;
   std::string head_;
   std::vector<Gap> gaps_;  // ascending by record, at most one for each record
+  // SetSteps(); step_bytes_ == 0: the lengths and the gaps have the offsets.
+  uint64_t first_offset_ = 0, step_bytes_ = 0;
   bool selected_ = false;
   uint64_t shard_records_ = 0;     // selected_: the number of records of the shard
   uint64_t left_out_ = 0;          // selected_: the number of bad records

@@ -92,6 +92,7 @@ absl::StatusOr<VerifyReport> VerifyShard(const RandomAccessFile& file, const Ver
   report.file_size = info.size;
   PS_ASSIGN_OR_RETURN(auto walker, RecordWalker::Start(&file, {.compression = options.compression,
                                                                .container = options.container,
+                                                               .windows = options.windows,
                                                                .max_record_bytes = options.max_record_bytes,
                                                                .check_data = true,
                                                                .progress = options.progress}));

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "base/file.h"
 #include "pipeline/sources/compression.h"
+#include "pipeline/sources/npy/row_windows.h"
 #include "pipeline/sources/record_limits.h"
 #include "pipeline/sources/shard_kind.h"
 
@@ -67,6 +68,7 @@ struct VerifyReport {
 struct VerifyOptions {
   Compression compression = Compression::kAuto;
   std::optional<ContainerKind> container = std::nullopt;  // nullopt: the content decides
+  RowWindows windows = {};                                // arrays: the rows of a record
   uint64_t max_record_bytes = kDefaultMaxRecordBytes;
   // See IndexOptions::progress.
   std::function<void(uint64_t bytes)> progress = {};

@@ -25,10 +25,17 @@ void ExpectSameOrder(std::vector<Value> values) {
 
 TEST(OrderedKey, OrdersIntegersAndNumbers) {
   std::mt19937_64 random(1);
-  std::vector<int64_t> integers = {0, 1, -1, 255, 256, std::numeric_limits<int64_t>::min(),
-                                   std::numeric_limits<int64_t>::max()};
-  std::vector<double> numbers = {0, 1, -1, 0.1, 1e300, -1e300, std::numeric_limits<double>::infinity(),
-                                 -std::numeric_limits<double>::infinity(), std::numeric_limits<double>::denorm_min()};
+  std::vector<int64_t> integers = {
+      0, 1, -1, 255, 256, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+  std::vector<double> numbers = {0,
+                                 1,
+                                 -1,
+                                 0.1,
+                                 1e300,
+                                 -1e300,
+                                 std::numeric_limits<double>::infinity(),
+                                 -std::numeric_limits<double>::infinity(),
+                                 std::numeric_limits<double>::denorm_min()};
   for (int i = 0; i < 2000; ++i) {
     integers.push_back(static_cast<int64_t>(random()) >> (random() % 64));
     const double scale = std::ldexp(1, static_cast<int>(random() % 200) - 100);

@@ -101,11 +101,12 @@ void WriteBlob(const sources::ShardIndex& index, const std::string& out) {
 // Writes the index of the shard at `path` to `out`, and that of one of its records to `out`-selected, and
 // that of three of them in groups to `out`-groups.
 void WriteIndex(const std::string& path, sources::Compression compression, const std::string& out,
-                std::optional<sources::ContainerKind> container = std::nullopt) {
+                std::optional<sources::ContainerKind> container = std::nullopt,
+                const sources::RowWindows& windows = {}) {
   const auto file = OpenFile(path);
   PS_CHECK(file.ok());
-  auto index =
-      sources::BuildShardIndex(**file, {.compression = compression, .container = container, .restart_spacing = 64});
+  auto index = sources::BuildShardIndex(
+      **file, {.compression = compression, .container = container, .windows = windows, .restart_spacing = 64});
   PS_CHECK(index.ok());
   index->mtime_ns = 0;  // makes the same seed each time
   WriteBlob(*index, out);
@@ -144,6 +145,9 @@ void WriteShards(const std::string& folder) {
   WriteIndex(shards.Path("csv"), sources::Compression::kNone, indexes.Path("csv"), sources::ContainerKind::kCsv);
   shards.Write("npy", NpyHeaderText("[('x', '<f4', (2,)), ('y', '|S3')]", {3}) + std::string(33, 'r'));
   WriteIndex(shards.Path("npy"), sources::Compression::kNone, indexes.Path("npy"));
+  shards.Write("rows", NpyHeaderText("<i2", {9}) + std::string(18, 'r'));
+  WriteIndex(shards.Path("rows"), sources::Compression::kNone, indexes.Path("windows"), sources::ContainerKind::kNpy,
+             {.size = 4, .stride = 2});
 }
 
 // Writes files of arrays. Their rows, with the header of one row, are records.

@@ -76,61 +76,6 @@ TEST_F(BalanceTest, AnyNumberOfWorkersGivesTheRowsOfALocalJob) {
   }
 }
 
-TEST_F(BalanceTest, RanksReadTheirSlicesOfTheSameRows) {
-  support::ClusterOptions options;
-  options.workers = 2;
-  support::InProcessCluster cluster(options, dataset_.roots);
-  job().mutable_batch()->set_size(20);
-  ASSERT_TRUE(cluster.control().Submit(job()).ok());
-  const support::ReadResult whole = support::ReadThrough(cluster.address(), Plan(2));
-  ASSERT_TRUE(whole.status.ok()) << whole.status;
-  for (const uint32_t ranks : {2u, 4u}) {
-    std::vector<std::vector<std::pair<int64_t, int64_t>>> steps(whole.steps.size());
-    for (uint32_t rank = 0; rank < ranks; ++rank) {
-      support::ReadPlan plan = Plan(2);
-      plan.options.rank = rank;
-      plan.options.world_size = ranks;
-      const support::ReadResult slice = support::ReadThrough(cluster.address(), plan);
-      ASSERT_TRUE(slice.status.ok()) << slice.status;
-      ASSERT_EQ(slice.steps.size(), steps.size());
-      for (size_t i = 0; i < steps.size(); ++i) {
-        steps[i].insert(steps[i].end(), slice.steps[i].ids.begin(), slice.steps[i].ids.end());
-      }
-    }
-    for (size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(steps[i], whole.steps[i].ids) << ranks << " ranks, step " << i;
-  }
-}
-
-TEST_F(BalanceTest, AResumeAfterEachStepReadsTheRest) {
-  job().mutable_dataset(0)->mutable_select(0)->set_filter("id % 3 != 1");
-  job().mutable_dataset(0)->add_select();
-  balance().set_by("id % 25 > 6");
-  balance().set_power(0.5);
-  support::ClusterOptions options;
-  options.workers = 2;
-  support::InProcessCluster cluster(options, dataset_.roots);
-  ASSERT_TRUE(cluster.control().Submit(job()).ok());
-  const auto ids = [](const support::ReadResult& result) {
-    std::vector<std::pair<int64_t, int64_t>> all;
-    for (const support::ReadStep& step : result.steps) all.insert(all.end(), step.ids.begin(), step.ids.end());
-    return all;
-  };
-  const auto whole = ids(support::ReadThrough(cluster.address(), Plan(2)));
-  ASSERT_EQ(whole.size(), 2 * 60u);
-  for (const auto& row : whole) EXPECT_NE(IdOf(row) % 3, 1);
-  for (uint64_t steps = 1; steps < 12; ++steps) {
-    support::ReadPlan first = Plan(2), second = Plan(2);
-    first.max_steps = steps;
-    const support::ReadResult begun = support::ReadThrough(cluster.address(), first);
-    second.options.state = begun.state;
-    second.max_steps = 12 - steps;
-    auto rows = ids(begun);
-    const auto rest = ids(support::ReadThrough(cluster.address(), second));
-    rows.insert(rows.end(), rest.begin(), rest.end());
-    EXPECT_EQ(rows, whole) << "after " << steps << " steps";
-  }
-}
-
 TEST_F(BalanceTest, AStateOfOtherGroupsOrSharesIsRejected) {
   support::InProcessCluster cluster({}, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(job()).ok());

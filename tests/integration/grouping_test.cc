@@ -1,5 +1,5 @@
-// Jobs whose records have weights, are sorted, or are in batches of similar values: the laws of every order, served and
-// in this process.
+// Jobs whose records are in groups: balanced, with weights, sorted, or in batches of similar values. The laws of every
+// order hold, served and in this process.
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
@@ -135,8 +135,9 @@ TEST_P(GroupingTest, AStateOfAnotherOrderIsRejected) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EachStep, GroupingTest,
-                         ::testing::Values("weights { by: 'id % 25 // 9' }", "sort { by: 'id % 25' bins: 7 epochs: 2 }",
-                                           "sort { by: '-id' }", "bucket { by: 'id % 25' bins: 6 }"));
+                         ::testing::Values("balance { by: 'id % 25 > 6' power: 0.5 }", "weights { by: 'id % 25 // 9' }",
+                                           "sort { by: 'id % 25' bins: 7 epochs: 2 }", "sort { by: '-id' }",
+                                           "bucket { by: 'id % 25' bins: 6 }"));
 
 // The values of the rows show what the steps promise.
 TEST(Grouping, RowsFollowTheirValues) {

@@ -104,6 +104,25 @@ def test_the_page_on_orders_by_a_value_runs(place):
     assert set(quality) == {"0.5", "1.0", "2.0"}
 
 
+def test_the_page_on_windows_runs(place):
+    page = Page("windows.md")
+    make, read, make_series = page.of("python")
+    place.run(make)
+    (init,) = page.of("sh")
+    place.type(init)
+    tokens, series = page.of("textproto")
+    written = (place.folder / "tokens.textproto").read_text()
+    assert "window { size: 257 stride: 256 }" in written
+    assert 'features { key: "row" type: BYTES decode_raw: UINT16 shape: [257] }' in written
+    assert place.run(read).strip() == "(256, 256) uint16"
+    (place.folder / "tokens.textproto").write_text(tokens)
+    assert place.run(read).strip() == "(256, 256) uint16"
+    place.run("import numpy as np\n" + make_series)
+    (place.folder / "series.textproto").write_text(series)
+    shapes = "import penstock\nfor batch in penstock.Loader('series.textproto', data_root='.'): print(batch['series'].shape)"
+    assert place.run(shapes).splitlines() == ["(64, 24, 3)"] * 77
+
+
 def test_the_page_on_text_formats_runs(place):
     page = Page("text-formats.md")
     prepare, select, prepare_text, prepare_table = page.of("sh")

@@ -271,6 +271,9 @@ class Import final : public Command {
     v1::Dataset& all = *job.add_dataset();
     PS_ASSIGN_OR_RETURN(const v1::Source::Kind kind, data_.Source());
     all.set_source(kind);
+    PS_RETURN_IF_ERROR(data_.IndexOptions().status());
+    PS_ASSIGN_OR_RETURN(const v1::Window window, data_.Window());
+    if (window.size() > 0) *all.mutable_window() = window;
     for (const std::string& glob : globs) all.add_files(data_.Resolve(glob));
     PS_ASSIGN_OR_RETURN(const auto roots, data_.Roots());
     PS_ASSIGN_OR_RETURN(const sources::IndexStore indexes, data_.Indexes());

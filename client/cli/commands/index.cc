@@ -9,7 +9,6 @@
 #include "client/cli/commands.h"
 #include "client/cli/local_data.h"
 #include "client/cli/output.h"
-#include "pipeline/sources/index_job.h"
 
 namespace penstock::cli {
 namespace {
@@ -40,8 +39,7 @@ class Index final : public Command {
     PS_ASSIGN_OR_RETURN(const sources::IndexStore store, data_.Indexes());
     std::vector<std::string> paths;
     for (const sources::DatasetFile& file : files) paths.push_back(file.path);
-    PS_ASSIGN_OR_RETURN(const v1::Source::Kind source, data_.Source());
-    sources::IndexOptions options = sources::IndexOptionsOf(v1::Dataset::AUTO, source, 0);
+    PS_ASSIGN_OR_RETURN(sources::IndexOptions options, data_.IndexOptions());
     options.verify_data = verify_;
     ProgressBar bar("indexing");
     const Nanos start = Clock::Real()->Now();

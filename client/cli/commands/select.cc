@@ -123,6 +123,9 @@ class Select final : public Command {
       v1::Dataset* const dataset = job.add_dataset();
       PS_ASSIGN_OR_RETURN(const v1::Source::Kind source, data_.Source());
       dataset->set_source(source);
+      PS_RETURN_IF_ERROR(data_.IndexOptions().status());
+      PS_ASSIGN_OR_RETURN(const v1::Window window, data_.Window());
+      if (window.size() > 0) *dataset->mutable_window() = window;
       for (const std::string& argument : arguments) {
         PS_ASSIGN_OR_RETURN(*dataset->add_files(), data_.FilesOf(argument));
       }

@@ -12,7 +12,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/local_data.h"
 #include "client/cli/output.h"
-#include "pipeline/sources/index_job.h"
+#include "pipeline/sources/index_builder.h"
 
 namespace penstock::cli {
 namespace {
@@ -22,9 +22,8 @@ constexpr size_t kShownPerFile = 20;
 // Checks files on several threads. Reports are in the order of the files.
 class Checker {
  public:
-  Checker(storage::Storage* storage, const std::vector<sources::DatasetFile>& files,
-          std::optional<sources::ContainerKind> container)
-      : storage_(storage), files_(files), container_(container), bar_("verifying") {
+  Checker(storage::Storage* storage, const std::vector<sources::DatasetFile>& files, sources::IndexOptions kind)
+      : storage_(storage), files_(files), kind_(std::move(kind)), bar_("verifying") {
     for (size_t i = 0; i < files.size(); ++i) reports_.push_back(absl::UnknownError("not checked"));
     for (const sources::DatasetFile& file : files) {
       const auto found = storage->StatAndWait(file.path);
@@ -42,7 +41,8 @@ class Checker {
   absl::StatusOr<sources::VerifyReport> CheckOne(size_t n) {
     PS_ASSIGN_OR_RETURN(const auto file, storage_->OpenAndWait(files_[n].path));
     sources::VerifyOptions options;
-    options.container = container_;
+    options.container = kind_.container;
+    options.windows = kind_.windows;
     options.progress = [this](uint64_t bytes) {
       MutexLock lock(&mutex_);
       done_ += bytes;
@@ -54,7 +54,7 @@ class Checker {
 
   storage::Storage* const storage_;
   const std::vector<sources::DatasetFile>& files_;
-  const std::optional<sources::ContainerKind> container_;
+  const sources::IndexOptions kind_;  // container and windows
   std::vector<absl::StatusOr<sources::VerifyReport>> reports_;
   uint64_t total_ = 0;
   Mutex mutex_;
@@ -83,10 +83,9 @@ class Verify final : public Command {
   absl::Status Run(const std::vector<std::string>& arguments) override {
     PS_ASSIGN_OR_RETURN(const std::string glob, OneArgument(arguments, "GLOB or FOLDER"));
     PS_ASSIGN_OR_RETURN(const auto files, data_.Expand(glob));
-    PS_ASSIGN_OR_RETURN(const v1::Source::Kind source, data_.Source());
-    const auto container = sources::IndexOptionsOf(v1::Dataset::AUTO, source, 0).container;
+    PS_ASSIGN_OR_RETURN(const sources::IndexOptions options, data_.IndexOptions());
     const auto reports =
-        Checker(data_.storage(), files, container).Run(threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_));
+        Checker(data_.storage(), files, options).Run(threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_));
     uint64_t readable = 0, bad_files = 0;
     std::vector<std::string> shards;
     for (size_t i = 0; i < reports.size(); ++i) {

@@ -370,17 +370,19 @@ class Dataset(Message):
         name: Identifies the data set in a blend; letters, digits, '-', '_', '.'; at most 128. The order and the random numbers of its rows depend on its name and `order`, not on the other data sets.
         features: In a blend: replace the job's `features` and `ops` for this data set. All data sets make the same columns.
         repeats: with `blend`, in the place of `weight`: its passes in an epoch
+        window: NPY, UINT16, UINT32, INT32: a record has several rows; numbers need it
     """
     files: List[str]
     compression: Literal["AUTO", "NONE", "GZIP", "ZLIB"]
     weight: Optional[float]
     format: Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE", "JSON", "LINE", "CSV_ROW", "TSV_ROW", "ARRAY_ROW"]
-    source: Literal["AUTO", "TFRECORD", "TAR", "JSONL", "TEXT", "CSV", "TSV", "NPY"]
+    source: Literal["AUTO", "TFRECORD", "TAR", "JSONL", "TEXT", "CSV", "TSV", "NPY", "UINT16", "UINT32", "INT32"]
     select: List[Select]
     name: str
     features: List[Feature]
     ops: List[Op]
     repeats: float
+    window: Window
     def __init__(
         self,
         *,
@@ -388,12 +390,13 @@ class Dataset(Message):
         compression: Optional[Literal["AUTO", "NONE", "GZIP", "ZLIB"]] = ...,
         weight: Optional[float] = ...,
         format: Optional[Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE", "JSON", "LINE", "CSV_ROW", "TSV_ROW", "ARRAY_ROW"]] = ...,
-        source: Optional[Literal["AUTO", "TFRECORD", "TAR", "JSONL", "TEXT", "CSV", "TSV", "NPY"]] = ...,
+        source: Optional[Literal["AUTO", "TFRECORD", "TAR", "JSONL", "TEXT", "CSV", "TSV", "NPY", "UINT16", "UINT32", "INT32"]] = ...,
         select: Optional[Union[Union[Select, Mapping[str, Any]], Sequence[Union[Select, Mapping[str, Any]]]]] = ...,
         name: Optional[str] = ...,
         features: Optional[Union[Union[Feature, Mapping[str, Any]], Sequence[Union[Feature, Mapping[str, Any]]]]] = ...,
         ops: Optional[Union[Union[Op, Mapping[str, Any]], Sequence[Union[Op, Mapping[str, Any]]]]] = ...,
         repeats: Optional[float] = ...,
+        window: Optional[Union[Window, Mapping[str, Any]]] = ...,
     ) -> None: ...
 
 class DecodeImage(Message):
@@ -1432,6 +1435,21 @@ class Weights(Message):
         self,
         *,
         by: Optional[str] = ...,
+    ) -> None: ...
+
+class Window(Message):
+    """Rows of an array that are a record: record k has the rows from k * stride to k * stride + size. The feature "row" then has a first dimension of `size`. The rows at the end of a file that fill no record are left out.
+
+        size: rows of a record, at least 1
+        stride: rows from one record to the next; default: `size`
+    """
+    size: int
+    stride: int
+    def __init__(
+        self,
+        *,
+        size: Optional[int] = ...,
+        stride: Optional[int] = ...,
     ) -> None: ...
 
 class ZoomOut(Message):

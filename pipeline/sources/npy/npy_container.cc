@@ -1,8 +1,10 @@
 #include "pipeline/sources/npy/npy_container.h"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
@@ -26,6 +28,7 @@ class NpyWalker final : public RecordWalker {
     identity_bytes_[0] = static_cast<char>(ContainerKind::kNpy);
     identity_ = {identity_bytes_, sizeof(identity_bytes_)};
     members_.resize(1);
+    window_ = options().windows.empty() ? RowWindows{.size = 1, .stride = 1} : options().windows;
   }
 
   // Reads the data of each record, because its CRC is in no other place.
@@ -38,29 +41,80 @@ class NpyWalker final : public RecordWalker {
       if (at != Step::kRecord) return at;
       offset_ = next_offset_;
     }
-    if (record_ == rows_) return AtEnd();
-    length_ = row_bytes_;
+    if (rows_ && (*rows_ < window_.size || record_ > (*rows_ - window_.size) / window_.stride)) return AtEnd();
+    length_ = window_.size * row_bytes_;
     if (length_ > options().max_record_bytes) {
       return Break(Damage::kTooLong, absl::StrCat("the limit is ", options().max_record_bytes));
     }
     uint64_t body = 0;
     uint32_t crc = 0;
     if (data != nullptr) data->assign(head_);
-    PS_RETURN_IF_ERROR(ReadPieces(length_, data, {&crc}, &body));
+    if (options().windows.empty()) {
+      PS_RETURN_IF_ERROR(ReadPieces(length_, data, {&crc}, &body));
+    } else {
+      PS_RETURN_IF_ERROR(ReadWindow(&body));
+      if (!rows_ && body < length_ && !stream_is_damaged()) return AtEndOfNumbers(body);
+      crc = Crc32cExtend(0, rows_of_window_);
+      if (data != nullptr) data->append(rows_of_window_);
+    }
     if (body < length_) return BreakShort(Damage::kTruncatedData, body, length_);
     members_[0].bytes = static_cast<uint32_t>(length_);
     members_[0].crc = crc;
     StoreLittleEndian<uint64_t>(length_, identity_bytes_ + 1);
     StoreLittleEndian<uint32_t>(crc, identity_bytes_ + 1 + sizeof(uint64_t));
     next_record_ = record_ + 1;
-    next_offset_ = offset_ + length_;
+    next_offset_ = offset_ + window_.stride * row_bytes_;
     ReportProgress(false);
     return Step::kRecord;
   }
 
  private:
+  // Reads the rows of the next window that are not rows of the last one too. Sets *body to the bytes of the window that
+  // there are.
+  absl::Status ReadWindow(uint64_t* body) {
+    const uint64_t step = window_.stride * row_bytes_;
+    uint64_t got = 0;
+    if (record_ > 0 && step > length_) {
+      PS_RETURN_IF_ERROR(SkipFully(step - length_, &got));
+      rows_of_window_.clear();
+      *body = 0;
+      if (got < step - length_) return absl::OkStatus();
+    } else if (record_ > 0) {
+      rows_of_window_.erase(0, step);
+    }
+    const uint64_t kept = rows_of_window_.size();
+    PS_RETURN_IF_ERROR(ReadPieces(length_ - kept, &rows_of_window_, {}, &got));
+    rows_of_window_.resize(kept + got);
+    *body = rows_of_window_.size();
+    return absl::OkStatus();
+  }
+
+  // Sets head_ and row_bytes_ for a file of numbers without a header.
+  absl::StatusOr<Step> BeginNumbers() {
+    const absl::StatusOr<NpyType> type = ParseNpyType(window_.type);
+    if (!type.ok()) return Unreadable(type.status().message());
+    row_bytes_ = type->bytes;
+    return SetHead(window_.type, {});
+  }
+
+  // Sets head_ for rows of this type and shape, and the steps. Returns kRecord if they are valid.
+  Step SetHead(std::string_view descr, std::vector<int64_t> row_shape) {
+    if (!options().windows.empty()) {
+      if (window_.size > INT32_MAX || window_.stride > ShardIndex::kMaxStepBytes / row_bytes_) {
+        return Unreadable("dataset.window: a record or the step between two has more than 2 GiB");
+      }
+      row_shape.insert(row_shape.begin(), static_cast<int64_t>(window_.size));
+      step_bytes_ = window_.stride * row_bytes_;
+    }
+    head_ = NpyHeaderText(descr, row_shape);
+    if (head_.size() > kMaxHeadBytes) return Unreadable("its header is longer than 64 KiB");
+    StoreLittleEndian<uint32_t>(Crc32cExtend(0, head_), identity_bytes_ + 1 + sizeof(uint64_t) + sizeof(uint32_t));
+    return Step::kRecord;
+  }
+
   // Reads the header of the file: sets head_, rows_, row_bytes_ and next_offset_. Returns kRecord if rows may follow.
   absl::StatusOr<Step> ReadHeader() {
+    if (!window_.type.empty()) return BeginNumbers();
     std::string header(kHeaderStartBytes, '\0');
     size_t got = 0;
     PS_RETURN_IF_ERROR(ReadFully(header.data(), header.size(), &got));
@@ -83,23 +137,37 @@ class NpyWalker final : public RecordWalker {
     const std::vector<int64_t> row_shape(array->shape.begin() + 1, array->shape.end());
     const absl::StatusOr<NpyRow> row = NpyRowOf(*array, row_shape);
     if (!row.ok()) return Unreadable(row.status().message());
+    if (!options().windows.empty() && !array->fields.empty()) {
+      return Unreadable("dataset.window is for arrays without fields; read its rows one by one, or save each field");
+    }
     rows_ = static_cast<uint64_t>(array->shape[0]);
     row_bytes_ = row->bytes;
     next_offset_ = array->data_offset;
-    head_ = NpyHeaderText(array->descr, row_shape);
-    if (head_.size() > kMaxHeadBytes) return Unreadable("its header is longer than 64 KiB");
-    StoreLittleEndian<uint32_t>(Crc32cExtend(0, head_), identity_bytes_ + 1 + sizeof(uint64_t) + sizeof(uint32_t));
-    return Step::kRecord;
+    return SetHead(array->descr, row_shape);
   }
 
-  // Ends the walk after the last row of the header.
+  // Ends the walk after the last record.
   absl::StatusOr<Step> AtEnd() {
+    // The rows of the header that fill no record.
+    const uint64_t read = record_ == 0 ? 0 : (record_ - 1) * window_.stride + window_.size;
+    const uint64_t rest = (*rows_ - read) * row_bytes_;
+    uint64_t skipped = 0;
+    PS_RETURN_IF_ERROR(SkipFully(rest, &skipped));
+    if (skipped < rest) return BreakShort(Damage::kTruncatedData, skipped, rest);
     char next = 0;
     size_t got = 0;
     PS_RETURN_IF_ERROR(ReadFully(&next, 1, &got));
     if (stream_is_damaged()) return BreakShort(Damage::kTruncatedHeader, 0, 1);
     if (got > 0)
-      return Break(Damage::kAfterLast, absl::StrCat("it has ", rows_, " rows; save each array in a file of its own"));
+      return Break(Damage::kAfterLast, absl::StrCat("it has ", *rows_, " rows; save each array in a file of its own"));
+    ReportProgress(true);
+    return Step::kEnd;
+  }
+
+  // Ends the walk after numbers without a header, of which `body` bytes fill no record.
+  Step AtEndOfNumbers(uint64_t body) {
+    if (body % row_bytes_ != 0) return BreakShort(Damage::kTruncatedData, body % row_bytes_, row_bytes_);
+    length_ = 0;
     ReportProgress(true);
     return Step::kEnd;
   }
@@ -108,7 +176,10 @@ class NpyWalker final : public RecordWalker {
     return Break(Damage::kOtherKind, absl::StrCat("the rows of this array cannot be read: ", reason));
   }
 
-  uint64_t rows_ = 0, row_bytes_ = 0;
+  RowWindows window_;
+  std::string rows_of_window_;    // with options().windows: the rows of the last record
+  std::optional<uint64_t> rows_;  // as the header states; none for numbers without a header
+  uint64_t row_bytes_ = 0;
   uint64_t next_record_ = 0, next_offset_ = 0;
   char identity_bytes_[1 + sizeof(uint64_t) + 2 * sizeof(uint32_t)] = {};
 };
@@ -124,6 +195,10 @@ absl::StatusOr<std::string_view> NpyContainer::DataOf(const ShardIndex& index, u
   const std::string_view row(stored, index.StoredBytes(k));
   if (Crc32cExtend(0, row) == index.members().crc(index.members().First(index.PlaceOf(k)))) return row;
   return DamagedRead("its CRC is not that of the index", row);
+}
+
+uint64_t RowWindows::id() const {
+  return empty() && type.empty() ? 0 : HashWords({Hash64("windows 1"), size, stride, Hash64(type)});
 }
 
 uint64_t RowTypeOf(const ShardIndex& index) {

@@ -1,6 +1,7 @@
 // The container NPY: a .npy file of NumPy. A record is a row of the array. The stored bytes of a record are those of
 // the row. Its data are a .npy file of this row alone: a header with the shape of a row (ShardIndex::head), and the
-// row. So numpy.load() returns array[k] for the data of record k.
+// row. So numpy.load() returns array[k] for the data of record k. With windows (row_windows.h), a record has several
+// rows, and numpy.load() returns array[k * stride : k * stride + size].
 #ifndef PENSTOCK_PIPELINE_SOURCES_NPY_NPY_CONTAINER_H_
 #define PENSTOCK_PIPELINE_SOURCES_NPY_NPY_CONTAINER_H_
 

@@ -254,6 +254,7 @@ absl::Status CoordinatorState::Prepared(JobEntry* entry, const v1::ReportTaskReq
       v1::IndexShard* index = task.mutable_index();  // HandOutTasks adds the shard, because there may be many tasks
       index->set_compression(dataset.compression());
       index->set_source(dataset.source());
+      if (dataset.has_window()) *index->mutable_window() = dataset.window();
       index->set_max_record_bytes(job.spec().limits().max_record_bytes());
       if (!dataset.select().empty()) *index->mutable_selection() = plan::SelectionOf(report, set);
       board_.Add(std::move(task), static_cast<uint32_t>(&shard - entry->shards.data()));

@@ -39,7 +39,8 @@ bool HasNewTypes(const Part& part) {
 bool CoordinatorState::Understands(const WorkerEntry& worker, const JobEntry& entry) const {
   const v1::JobSpec& job = entry.job.spec();
   const bool simple = !plan::SelectsRecords(job) && !plan::HasNamedSets(job) &&
-                      plan::DatasetOf(job).source() <= v1::Source::TAR && !HasNewTypes(job);
+                      plan::DatasetOf(job).source() <= v1::Source::TAR && !plan::DatasetOf(job).has_window() &&
+                      !HasNewTypes(job);
   return simple || worker.info.protocols().newest() >= kDataProtocol;
 }
 
@@ -131,9 +132,8 @@ std::string CoordinatorState::WhatItWaitsFor(const JobEntry& entry) const {
   if (live == 0) return "no worker is live; start one: penstockd worker --coordinator HOST:PORT";
   if (too_old + other_digest + no_roots < live) return entry.preparing() ? entry.shortage : "";
   if (too_old == live)
-    return "no live worker knows dataset.select, names of data sets, blend, JSONL, TEXT, CSV, TSV, NPY, UINT32 or "
-           "UINT64; "
-           "upgrade the workers";
+    return "no live worker knows dataset.select, names of data sets, blend, JSONL, TEXT, CSV, TSV, NPY, windows, "
+           "UINT32 or UINT64; upgrade the workers";
   std::string text = "no live worker can serve it:";
   if (too_old > 0) {
     absl::StrAppend(&text, " ", too_old, " do not know dataset.select", no_roots + other_digest > 0 ? "," : "");

@@ -177,11 +177,11 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardIndexes::Walk(co
 
 std::shared_ptr<const sources::ShardIndex> ShardIndexes::EarlierSelection(const sources::SnapshotShard& shard,
                                                                           const std::string& path,
-                                                                          const sources::RecordSelection& selection) {
+                                                                          const sources::IndexOptions& options) {
   const auto right = [&shard](const absl::StatusOr<sources::ShardIndex>& index) {
     return index.ok() && index->content_hash == shard.content_hash;
   };
-  absl::StatusOr<sources::ShardIndex> index = store_.LoadOfAnyState(path, &selection);
+  absl::StatusOr<sources::ShardIndex> index = store_.LoadOfAnyState(path, options.variant());
   if (!right(index)) {
     v1::GetIndexRequest any_state;
     any_state.set_content_hash(shard.content_hash);
@@ -214,8 +214,7 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardIndexes::Get(con
   if (info.size != shard.size && IsPlain(path, options)) {
     return Refuse(shard, path, info, absl::StrCat("it has ", info.size, " bytes, then it had ", shard.size));
   }
-  const sources::RecordSelection* const selection = options.selection.get();
-  absl::StatusOr<sources::ShardIndex> sidecar = store_.Load(path, selection);
+  absl::StatusOr<sources::ShardIndex> sidecar = store_.Load(path, options.variant());
   // Another job may read the file as lines of text, and this one as rows.
   if (sidecar.ok() && sidecar->kind().container == shard.container) {
     PS_RETURN_IF_ERROR(CheckContent(shard, path, info, *sidecar));
@@ -236,14 +235,14 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardIndexes::Get(con
     if (index.ok() && index->content_hash == shard.content_hash && index->record_count() == shard.indexed_records() &&
         index->file_info() == info) {
       // Without a sidecar the next start fetches the index again; there is no other effect.
-      store_.Save(path, *index, selection).IgnoreError();
+      store_.Save(path, *index, options.variant()).IgnoreError();
       from_coordinator_.fetch_add(1);
       return std::make_shared<const sources::ShardIndex>(*std::move(index));
     }
   }
   if (either.token().stop_requested()) return Stopped(path);
   sources::IndexOptions stoppable = options;
-  if (selection != nullptr) stoppable.earlier = EarlierSelection(shard, path, *selection);
+  if (options.selection != nullptr) stoppable.earlier = EarlierSelection(shard, path, options);
   stoppable.stop = either.token();
   return Walk(shard, path, info, stoppable);
 }

@@ -83,7 +83,7 @@ class ShardIndexes {
   // there is none. So the selection does not depend on records that were damaged or repaired since.
   std::shared_ptr<const sources::ShardIndex> EarlierSelection(const sources::SnapshotShard& shard,
                                                               const std::string& path,
-                                                              const sources::RecordSelection& selection);
+                                                              const sources::IndexOptions& options);
   absl::StatusOr<v1::GetIndexReply> Ask(const v1::GetIndexRequest& request, const std::string& path);
   absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> Walk(const sources::SnapshotShard& shard,
                                                                   const std::string& path, const FileInfo& file,

@@ -131,10 +131,10 @@ absl::Status Index(const std::string& job, const v1::IndexShard& task, const Tas
                    v1::ReportTaskRequest* report) {
   PS_ASSIGN_OR_RETURN(const std::string path,
                       sources::ResolveInRoots(tools.storage, task.shard().root(), task.shard().path(), tools.roots));
-  PS_ASSIGN_OR_RETURN(
-      const sources::IndexOptions options,
-      selection::WithSelection(sources::IndexOptionsOf(task.compression(), task.source(), task.max_record_bytes()),
-                               task.selection()));
+  PS_ASSIGN_OR_RETURN(const sources::IndexOptions options,
+                      selection::WithSelection(sources::IndexOptionsOf(task.compression(), task.source(),
+                                                                       task.max_record_bytes(), task.window()),
+                                               task.selection()));
   const auto built = tools.indexes->Build(path, options);
   if (absl::IsDataLoss(built.status()) && FaultOf(built.status()) != Fault::kWrongCrc) {
     return absl::DataLossError(absl::StrCat(built.status().message(),

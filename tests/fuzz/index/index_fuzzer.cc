@@ -69,6 +69,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         index->kind().container != penstock::sources::ContainerKind::kTfRecord || index->is_selected();
     const bool may_have_gap = has_gaps && k + 1 < records;
     PS_CHECK(index->NumberInShard(k) < index->shard_records());
+    if (index->group_names().empty()) {
+      PS_CHECK(k == 0 || index->RecordOffset(k - 1) < index->RecordOffset(k) || index->StoredBytes(k) == 0);
+    }
     if (index->is_in_file_order()) {
       PS_CHECK(k == 0 || index->NumberInShard(k - 1) < index->NumberInShard(k));
       PS_CHECK(may_have_gap ? end <= index->RecordOffset(k + 1) : end == index->RecordOffset(k + 1));
@@ -77,7 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     PS_CHECK(index->RangeBytes(k, 1) == index->StoredBytes(k));
     if (has_members) CheckMembers(*index, k);
   }
-  if (!index->is_in_file_order()) CheckGroups(*index);
+  if (!index->group_names().empty()) CheckGroups(*index);
   PS_CHECK(index->members().records() == (has_members ? records : 0));
   PS_CHECK(index->RecordOffset(records) == index->stream_size());
   const auto again = penstock::sources::ShardIndex::Parse(index->Serialize());

@@ -1,6 +1,6 @@
 // Any bytes as a .npy file, and as a row of an array: no access is out of bounds, every view is inside the record or
-// the value's own memory, and values stay within their limit. The rows of a file are the bytes after its header, and
-// the parser reads each of them.
+// the value's own memory, and values stay within their limit. The rows of a file are the bytes after its header, also
+// in windows, and the parser reads each record.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include "base/npy_header.h"
 #include "pipeline/records/array_row_parser.h"
 #include "pipeline/records/example_parser.h"
+#include "pipeline/sources/npy/row_windows.h"
 #include "pipeline/sources/record_walker.h"
 #include "tests/fuzz/bytes_file.h"
 
@@ -21,6 +22,7 @@ namespace {
 
 using penstock::records::ArrayRowParser;
 using penstock::records::FeatureKind;
+using penstock::sources::RowWindows;
 
 constexpr uint64_t kMaxValueBytes = 1 << 12;
 
@@ -56,6 +58,31 @@ bool CheckRecord(std::string_view record) {
   return listed.ok();
 }
 
+// Each record of the walk is the header of its rows, and these rows.
+void CheckWalk(std::string_view bytes, const RowWindows& windows) {
+  namespace sources = penstock::sources;
+  const penstock::fuzz::BytesFile file(bytes);
+  const auto walker = sources::RecordWalker::Start(&file, {.compression = sources::Compression::kNone,
+                                                           .container = sources::ContainerKind::kNpy,
+                                                           .windows = windows,
+                                                           .max_record_bytes = 1 << 16});
+  if (!walker.ok()) return;
+  const auto header = penstock::ParseNpyHeader(bytes);
+  const uint64_t first = windows.type.empty() && header.ok() ? header->data_offset : 0;
+  std::string record;
+  for (;;) {
+    const auto step = (*walker)->Next(&record);
+    PS_CHECK(step.ok());
+    if (*step != sources::RecordWalker::Step::kRecord) break;
+    const std::string& head = (*walker)->head();
+    const uint64_t step_bytes = windows.empty() ? (*walker)->length() : (*walker)->step_bytes();
+    PS_CHECK((header.ok() || !windows.type.empty()) && std::string_view(record).starts_with(head));
+    PS_CHECK(std::string_view(record).substr(head.size()) == bytes.substr((*walker)->offset(), (*walker)->length()));
+    PS_CHECK((*walker)->offset() == first + (*walker)->record() * step_bytes);
+    PS_CHECK(CheckRecord(record));
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -64,23 +91,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(copy.get(), size);
   CheckRecord(bytes);
 
-  namespace sources = penstock::sources;
-  const penstock::fuzz::BytesFile file(bytes);
-  const auto walker = sources::RecordWalker::Start(&file, {.compression = sources::Compression::kNone,
-                                                           .container = sources::ContainerKind::kNpy,
-                                                           .max_record_bytes = 1 << 16});
-  if (!walker.ok()) return 0;
-  const auto header = penstock::ParseNpyHeader(bytes);
-  std::string record;
-  for (;;) {
-    const auto step = (*walker)->Next(&record);
-    PS_CHECK(step.ok());
-    if (*step != sources::RecordWalker::Step::kRecord) break;
-    const std::string& head = (*walker)->head();
-    PS_CHECK(header.ok() && std::string_view(record).starts_with(head));
-    PS_CHECK(std::string_view(record).substr(head.size()) == bytes.substr((*walker)->offset(), (*walker)->length()));
-    PS_CHECK((*walker)->offset() == header->data_offset + (*walker)->record() * (*walker)->length());
-    PS_CHECK(CheckRecord(record));
-  }
+  CheckWalk(bytes, {});
+  if (bytes.empty()) return 0;
+  const auto last = static_cast<uint8_t>(bytes.back());
+  const RowWindows windows = {.size = 1 + last % 5u, .stride = 1 + last / 5 % 7u};
+  CheckWalk(bytes, windows);
+  CheckWalk(bytes, {.size = windows.size, .stride = windows.stride, .type = last % 2 == 0 ? "<u2" : "<i4"});
   return 0;
 }

@@ -187,7 +187,8 @@ TEST(SortedOrder, APositionIsFoundFromItsRecord) {
 TEST(SortedOrder, TheFingerprintCoversEachOption) {
   const Data data = RandomData(6, 5);
   std::set<uint64_t> prints;
-  for (const SortOptions& sort : std::vector<SortOptions>{{}, {.passes = 2}, {.passes = 3}, {.batch = 8}, {.batch = 4}}) {
+  for (const SortOptions& sort :
+       std::vector<SortOptions>{{}, {.passes = 2}, {.passes = 3}, {.batch = 8}, {.batch = 4}}) {
     EXPECT_EQ(Sorted(data, {}, sort)->Fingerprint(1), Sorted(data, {}, sort)->Fingerprint(1));
     prints.insert(Sorted(data, {}, sort)->Fingerprint(1));
     prints.insert(Sorted(data, {.seed = 1}, sort)->Fingerprint(1));
@@ -212,8 +213,8 @@ TEST(SortedOrder, AnEpochReadsEachShardOnce) {
 TEST(WeightedOrder, ARecordHasRowsInProportionToItsWeight) {
   const RecordGroups groups = {{"0", "0.5", "2", "3"}, {{{0, 1, 3}, {9, 30, 1}}, {{1, 2, 3}, {10, 20, 6}}}};
   for (const PlanOptions& options : AllShuffles()) {
-    const auto order = *DataOrder::CreateGrouped({40, 36}, options,
-                                                 {.groups = groups, .power = 1, .weights = {0, 0.5, 2, 3}});
+    const auto order =
+        *DataOrder::CreateGrouped({40, 36}, options, {.groups = groups, .power = 1, .weights = {0, 0.5, 2, 3}});
     const double total = 40 * 0.5 + 20 * 2 + 7 * 3;
     std::map<uint64_t, uint64_t> rows;  // by record
     for (uint64_t place = 0; place < 76 * 40; ++place) {
@@ -230,8 +231,8 @@ TEST(WeightedOrder, ARecordHasRowsInProportionToItsWeight) {
         of_group[group] += rows[record];
       }
       for (uint32_t group = 0; group < 4; ++group) {
-        const double share = std::vector<double>{0, 0.5, 2, 3}[group] *
-                             static_cast<double>(order->records_of_part(group)) / total;
+        const double share =
+            std::vector<double>{0, 0.5, 2, 3}[group] * static_cast<double>(order->records_of_part(group)) / total;
         ASSERT_LE(most[group] - least[group], 1u);
         ASSERT_NEAR(static_cast<double>(of_group[group]), share * static_cast<double>(place + 1), 2);
       }

@@ -114,9 +114,9 @@ TEST_P(SelectionSidecars, ASelectionOfAllRecordsStaysOneOfAll) {
 TEST_P(SelectionSidecars, ADamagedSidecarIsMadeAgain) {
   const auto thirds = std::make_shared<const EachNth>(3);
   Of(thirds);
-  std::string sidecar = *ReadWholeFile(store_.SidecarPath(path_, thirds.get()));
+  std::string sidecar = *ReadWholeFile(store_.SidecarPath(path_, thirds->id()));
   sidecar[12] ^= 1;
-  WriteBytes(store_.SidecarPath(path_, thirds.get()), sidecar);
+  WriteBytes(store_.SidecarPath(path_, thirds->id()), sidecar);
   EXPECT_TRUE(Of(thirds).built);
   EXPECT_FALSE(Of(thirds).built);
 }
@@ -126,16 +126,14 @@ TEST_P(SelectionSidecars, RemoveTakesThemAll) {
   Of(thirds);
   Of(halves);
   uint64_t bytes = 0;
-  for (const RecordSelection* selection :
-       {static_cast<const RecordSelection*>(nullptr), static_cast<const RecordSelection*>(thirds.get()),
-        static_cast<const RecordSelection*>(halves.get())}) {
-    ASSERT_TRUE(fs::exists(store_.SidecarPath(path_, selection)));
-    bytes += fs::file_size(store_.SidecarPath(path_, selection));
+  for (const uint64_t variant : {uint64_t{0}, thirds->id(), halves->id()}) {
+    ASSERT_TRUE(fs::exists(store_.SidecarPath(path_, variant)));
+    bytes += fs::file_size(store_.SidecarPath(path_, variant));
   }
   const auto removed = store_.Remove(path_);
   ASSERT_TRUE(removed.ok()) << removed.status();
   EXPECT_EQ(*removed, GetParam() ? 0 : bytes);
-  EXPECT_EQ(fs::exists(store_.SidecarPath(path_, thirds.get())), GetParam());
+  EXPECT_EQ(fs::exists(store_.SidecarPath(path_, thirds->id())), GetParam());
   EXPECT_EQ(*store_.Remove(path_), 0u);
   EXPECT_TRUE(GetParam() || fs::is_empty(folder_.File("state/indexes")));
 }
