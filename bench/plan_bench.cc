@@ -1,5 +1,5 @@
-// Nanoseconds per look-up in the plan of a data set, a blend or a balanced data set, and the time until the first row
-// of a mid-epoch resume is known, for small and huge data sets.
+// Nanoseconds per look-up in the plan of a data set, a blend or groups of records, and the time until the first row of
+// a mid-epoch resume is known, for small and huge data sets.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -30,9 +30,11 @@ OrderPtr Blended(uint64_t records, plan::Shuffle shuffle, uint64_t sets) {
   return *plan::DataOrder::Create(counts, {.seed = 17, .shuffle = shuffle}, blend);
 }
 
-// Each shard has `in_shard` of the groups, whose sizes differ.
-OrderPtr Balanced(uint64_t records, plan::Shuffle shuffle, uint32_t groups, uint32_t in_shard) {
+// Each shard has `in_shard` of the groups, whose sizes differ. With `sort`, the groups follow each other.
+OrderPtr Grouped(uint64_t records, plan::Shuffle shuffle, uint32_t groups, uint32_t in_shard,
+                 const std::optional<plan::SortOptions>& sort = std::nullopt) {
   plan::Grouping balance;
+  balance.sorted = sort;
   for (uint32_t group = 0; group < groups; ++group) balance.groups.names.push_back(std::to_string(100'000 + group));
   std::vector<uint64_t> counts;
   for (uint32_t shard = 0; shard < kShards; ++shard) {
@@ -83,8 +85,8 @@ void Measure(const std::string& name, const std::function<OrderPtr()>& make) {
 }  // namespace penstock::bench
 
 int main() {
-  using penstock::bench::Balanced;
   using penstock::bench::Blended;
+  using penstock::bench::Grouped;
   using penstock::bench::Measure;
   using penstock::plan::Shuffle;
   for (const uint64_t records : {uint64_t{1'280'000}, uint64_t{1'000'000'000'000}}) {
@@ -95,8 +97,11 @@ int main() {
     }
   }
   // All classes in all shards, up to the limit of pairs, and shards that are sorted by class.
-  Measure("balanced", [] { return Balanced(1'280'000, Shuffle::kChunked, 100, 100); });
-  Measure("balanced", [] { return Balanced(128'000'000, Shuffle::kChunked, 1000, 400); });
-  Measure("balanced", [] { return Balanced(128'000'000, Shuffle::kChunked, 10'000, 2); });
+  Measure("balanced", [] { return Grouped(1'280'000, Shuffle::kChunked, 100, 100); });
+  Measure("balanced", [] { return Grouped(128'000'000, Shuffle::kChunked, 1000, 400); });
+  Measure("balanced", [] { return Grouped(128'000'000, Shuffle::kChunked, 10'000, 2); });
+  Measure("sorted", [] { return Grouped(128'000'000, Shuffle::kChunked, 256, 256, penstock::plan::SortOptions()); });
+  Measure("bucketed",
+          [] { return Grouped(128'000'000, Shuffle::kChunked, 256, 256, penstock::plan::SortOptions{.batch = 256}); });
   return 0;
 }

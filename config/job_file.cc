@@ -89,6 +89,12 @@ void CheckWindow(const v1::Dataset& dataset, const std::string& field, std::vect
   if (dataset.window().stride() >= kMost) {
     out->push_back({0, field + ".window.stride", absl::StrCat(dataset.window().stride(), ": at most 2^31 - 1 rows")});
   }
+  const uint64_t width = source == v1::Source::UINT16 ? 2 : 4;
+  if (HasNumbers(source) && std::max(dataset.window().size(), dataset.window().stride()) >= kMost / width) {
+    out->push_back({0, field + ".window",
+                    absl::StrCat("size and stride of ", v1::Source::Kind_Name(source), " are below ", kMost / width,
+                                 " numbers (2 GiB)")});
+  }
 }
 
 // Checks one data set alone.

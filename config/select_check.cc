@@ -28,7 +28,10 @@ class SelectCheck {
       if (!counts && counting_ >= 0 && !groups) {
         Say("", absl::StrCat("it must stand before select[", counting_, "], which counts records"));
       }
-      if (grouping_ >= 0) {
+      if (grouping_ >= 0 && counts) {
+        Say("", absl::StrCat("a step that counts records does not work with a `", NameOf(dataset_.select(grouping_)),
+                             "`: use `filter` or `sample`, before it"));
+      } else if (grouping_ >= 0) {
         Say("", absl::StrCat("it must stand before select[", grouping_, "], a `", NameOf(dataset_.select(grouping_)),
                              "`: the last step"));
       }
@@ -87,6 +90,8 @@ class SelectCheck {
         return CheckBy(".weights.by", step.weights().by(), "quality");
       case v1::Select::kSort:
         CheckBins(".sort.bins", step.sort().bins());
+        if (step.sort().epochs() > UINT32_MAX)
+          Say(".sort.epochs", absl::StrCat(step.sort().epochs(), ": at most 2^32 - 1"));
         return CheckBy(".sort.by", step.sort().by(), "difficulty");
       case v1::Select::kBucket:
         CheckBins(".bucket.bins", step.bucket().bins());

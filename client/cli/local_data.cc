@@ -17,7 +17,7 @@
 
 namespace penstock::cli {
 
-void LocalData::AddFlags(config::Flags* flags) {
+void LocalData::AddFlags(config::Flags* flags, bool windows) {
   flags->AddStrings("data-root", &roots_, "[NAME=]DIR",
                     "globs are relative to this folder and confined to it, as on a worker; may be repeated");
   flags->AddString("index-dir", &index_dir_, "DIR", "where shard indexes are kept (default: ~/.cache/penstock)");
@@ -25,6 +25,7 @@ void LocalData::AddFlags(config::Flags* flags) {
   flags->AddString("source", &source_, "KIND",
                    "kind of the files of a glob: TFRECORD, TAR, JSONL, NPY, TEXT, CSV, TSV, UINT16, UINT32 or INT32 "
                    "(default: by their content, which shows only the first four)");
+  if (!windows) return;
   flags->AddString("window", &window_, "SIZE[:STRIDE]",
                    "for the arrays of a glob: a record has SIZE rows, and the next one begins STRIDE rows later "
                    "(default: SIZE)");

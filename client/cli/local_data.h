@@ -23,7 +23,8 @@ class LocalData {
       : storage_(storage), roots_(std::move(roots)) {}
 
   // Adds --data-root, --index-dir, --index-beside, --source.
-  void AddFlags(config::Flags* flags);
+  // `windows`: whether the command has the flag --window.
+  void AddFlags(config::Flags* flags, bool windows = true);
 
   storage::Storage* storage() const { return storage_; }
 

@@ -189,8 +189,10 @@ BakeSource::BakeSource(std::shared_ptr<const loader::LoadJob> job, const BakeOpt
 uint64_t BakeSource::size() const { return job_->num_records() * options_.variants; }
 
 uint64_t BakeSource::fingerprint() const {
-  return HashWords(
-      {job_->reader().snapshot().Fingerprint(), job_->pipelines().fingerprint(), job_->plan_options().seed});
+  const uint64_t snapshot = job_->reader().snapshot().Fingerprint();
+  const uint64_t pipelines = job_->pipelines().fingerprint(), seed = job_->plan_options().seed;
+  if (job_->order().groups() == nullptr) return HashWords({snapshot, pipelines, seed});
+  return HashWords({snapshot, pipelines, seed, job_->order().Fingerprint(snapshot)});  // groups decide the draws
 }
 
 std::unique_ptr<RecordMaker> BakeSource::NewMaker() const {

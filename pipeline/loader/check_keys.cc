@@ -20,12 +20,17 @@ std::string Counted(uint64_t count, const std::string& noun) {
   return count == 1 ? absl::StrCat("the first ", noun) : absl::StrCat("the first ", count, " ", noun, "s");
 }
 
-// Adds up to `count` records from `first` on to the check.
-absl::Status AddRecords(DatasetReader* reader, uint64_t first, uint64_t count, augment::KeyCheck* check) {
+// Adds up to kRecords records of a shard to the check: its first ones or, if it has groups, evenly spaced ones. The
+// first ones would be those with the least value.
+absl::Status AddRecords(DatasetReader* reader, size_t shard, augment::KeyCheck* check) {
+  const sources::Snapshot& snapshot = reader->snapshot();
+  const sources::SnapshotShard& of = snapshot.shards()[shard];
+  const uint64_t count = std::min(kRecords, of.record_count);
   std::string record;
   uint64_t bytes = 0;
   for (uint64_t k = 0; k < count && bytes < kBytes && !check->AllFound(); ++k) {
-    const absl::Status read = reader->ReadWholeRecord(first + k, &record);
+    const uint64_t number = of.groups.groups.empty() ? k : k * (of.record_count / count);
+    const absl::Status read = reader->ReadWholeRecord(snapshot.starts()[shard] + number, &record);
     if (absl::IsDataLoss(read)) continue;
     PS_RETURN_IF_ERROR(read);
     bytes += record.size();
@@ -42,8 +47,8 @@ absl::Status CheckSet(const v1::JobSpec& spec, DatasetReader* reader, size_t fir
   uint64_t looked_at = 0;
   for (uint64_t i = 0; i < most && !check.AllFound(); ++i) {
     const size_t shard = first + (most == 1 ? 0 : i * (count - 1) / (most - 1));
-    const uint64_t records_before = check.records(), in_shard = snapshot.shards()[shard].record_count;
-    PS_RETURN_IF_ERROR(AddRecords(reader, snapshot.starts()[shard], std::min(kRecords, in_shard), &check));
+    const uint64_t records_before = check.records();
+    PS_RETURN_IF_ERROR(AddRecords(reader, shard, &check));
     if (check.records() > records_before) ++looked_at;
   }
   if (check.AllFound() || check.records() == 0) return absl::OkStatus();

@@ -113,9 +113,11 @@ absl::StatusOr<std::vector<sources::SnapshotShard>> ShardsOf(
 }
 
 // Sets the groups that `step` makes of the shards, whose indexes are `built`, and returns the names of all groups.
-std::vector<std::string> SetGroups(const v1::Select& step,
-                                   std::span<const std::shared_ptr<const sources::ShardIndex>> built,
-                                   std::vector<sources::SnapshotShard>* shards) {
+// Returns the errors of plan::CheckLimits(), as the coordinator does.
+absl::StatusOr<std::vector<std::string>> SetGroups(const v1::Select& step,
+                                                   std::span<const std::shared_ptr<const sources::ShardIndex>> built,
+                                                   std::vector<sources::SnapshotShard>* shards) {
+  size_t pairs = 0;
   std::set<std::string> sorted;
   for (const auto& index : built) sorted.insert(index->group_names().begin(), index->group_names().end());
   const std::vector<std::string> names(sorted.begin(), sorted.end());
@@ -123,7 +125,9 @@ std::vector<std::string> SetGroups(const v1::Select& step,
     plan::ShardGroups& groups = (*shards)[i].groups;
     for (const std::string& name : built[i]->group_names()) groups.groups.push_back(plan::NumberOf(name, names));
     groups.records.assign(built[i]->group_records().begin(), built[i]->group_records().end());
+    pairs += groups.groups.size();
   }
+  PS_RETURN_IF_ERROR(plan::CheckLimits(names.size(), pairs));
   if (!plan::MakesBins(step)) return names;
   std::vector<uint64_t> records(names.size(), 0);
   for (const sources::SnapshotShard& shard : *shards) plan::AddRecords(shard.groups, &records);
@@ -193,7 +197,9 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(
   }
   if (!plan::HasNamedSets(job)) set_shards.clear();
   std::vector<std::string> groups;
-  if (const v1::Select* const step = plan::GroupingStepOf(job.dataset(0))) groups = SetGroups(*step, built, &shards);
+  if (const v1::Select* const step = plan::GroupingStepOf(job.dataset(0))) {
+    PS_ASSIGN_OR_RETURN(groups, SetGroups(*step, built, &shards));
+  }
   PS_ASSIGN_OR_RETURN(sources::Snapshot snapshot,
                       sources::Snapshot::Create(std::move(shards), std::move(set_shards), std::move(groups)));
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +21,8 @@ constexpr uint64_t kMaxPositions = Permutation::kMaxSize;
 // The use of a seed. It is part of the hash. Fixed by the plan's version.
 constexpr uint64_t kSetDomain = 0x626c656e642d7331;    // "blend-s1"
 constexpr uint64_t kBlendDomain = 0x626c656e642d6231;  // "blend-b1"
+// Rows of a block that the least weight gets, unless the block is the largest one. Fixed by the plan's version.
+constexpr double kExactRows = 64;
 // Rows of the longest epoch that is one block. Fixed by the plan's version.
 constexpr uint64_t kLargestEpochBlock = 1 << 18;
 
@@ -153,19 +156,25 @@ absl::Status DataOrder::MakeShares(const Grouping& grouping) {
     const double weight = grouping.weights.empty() ? 1 : grouping.weights[group];
     shares.push_back(PowerOf(records_of_part(group), grouping.power) * weight);
   }
-  if (std::all_of(shares.begin(), shares.end(), [](double share) { return share == 0; })) {
-    return absl::InvalidArgumentError("weights: all records have a weight of 0");
+  const double total = std::accumulate(shares.begin(), shares.end(), 0.0);
+  if (total == 0) return absl::InvalidArgumentError("weights: all records have a weight of 0");
+  if (!std::isfinite(total)) return absl::InvalidArgumentError("weights: the sum of all records' weights is too large");
+  const auto is_less = [](double a, double b) { return a > 0 && (b == 0 || a < b); };
+  const auto least = std::min_element(shares.begin(), shares.end(), is_less) - shares.begin();
+  Blend::Block block;
+  if (!grouping.weights.empty()) {  // a large block, so that rounding changes a small weight little
+    const double share = shares[static_cast<size_t>(least)] / total;
+    block.rows = Blend::kLeastBlock;
+    while (block.rows < Blend::kLargestBlock && share * static_cast<double>(block.rows) < kExactRows) block.rows *= 2;
   }
-  absl::StatusOr<BlendSchedule> blend = BlendSchedule::Create(shares, {}, BlendSeed());
+  absl::StatusOr<BlendSchedule> blend = BlendSchedule::Create(shares, {}, BlendSeed(), block);
   if (!blend.ok()) {
-    const auto is_less = [](double a, double b) { return a > 0 && (b == 0 || a < b); };
-    const auto least = std::min_element(shares.begin(), shares.end(), is_less) - shares.begin();
     const std::string& name = groups_->name(static_cast<uint32_t>(least));
     return absl::InvalidArgumentError(absl::StrCat(
         grouping.weights.empty() ? absl::StrCat("balance: with power ", grouping.power, " the group '", name, "'")
                                  : absl::StrCat("weights: the records with weight ", name),
         " would have less than 1 of ", Blend::kLargestBlock, " rows; ",
-        grouping.weights.empty() ? "give a smaller power" : "give them a greater weight, or 0"));
+        grouping.weights.empty() ? "give a smaller power" : "use coarser weights, or give them 0"));
   }
   blend_ = *std::move(blend);
   return absl::OkStatus();

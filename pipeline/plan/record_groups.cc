@@ -11,9 +11,10 @@ absl::Status CheckLimits(size_t groups, size_t pairs) {
         " groups of records; group by a value that many records have, such as a class, or `length // 16`"));
   }
   if (pairs > RecordGroups::kMaxPairs) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("more than ", RecordGroups::kMaxPairs,
-                     " pairs of a group and a shard; make fewer, larger shards, or sort the records by group"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "more than ", RecordGroups::kMaxPairs,
+        " pairs of a group and a shard; group by a coarser value, such as `length // 16`, make fewer, larger "
+        "shards, or sort the records by group"));
   }
   return absl::OkStatus();
 }

@@ -114,7 +114,8 @@ absl::Status CheckResume(const SessionState& saved, const SessionState& current,
     return ResumeError(
         absl::StrCat("the saved state belongs to another order of records: its order fingerprint is ",
                      Hex(saved.order_fingerprint), ", the job's is ", Hex(current.order_fingerprint),
-                     ". The job's files, selection, seed, shuffle, repeats or chunk sizes have changed, so "
+                     ". The job's files, selection, seed, shuffle, repeats or chunk sizes (with `bucket` or "
+                     "blend.batches: batch.size) have changed, so "
                      "epoch ",
                      saved.epoch, ", position ", saved.position,
                      " is another record now. Submit the job as it was, or start without the state"));

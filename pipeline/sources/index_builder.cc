@@ -34,8 +34,11 @@ uint64_t ContentHasher::Finish() {
 }
 
 uint64_t IndexOptions::variant() const {
-  if (selection == nullptr) return windows.id();
-  const uint64_t id = windows.empty() ? selection->id() : HashWords({windows.id(), selection->id()});
+  uint64_t rows = windows.id();
+  // The content shows the compression of other files.
+  if (!windows.type.empty()) rows = HashWords({rows, static_cast<uint64_t>(compression)});
+  if (selection == nullptr) return rows;
+  const uint64_t id = rows == 0 ? selection->id() : HashWords({rows, selection->id()});
   return std::max<uint64_t>(id, 1);
 }
 

@@ -77,6 +77,33 @@ absl::Status WrongContainer(const RandomAccessFile& file, const ShardKind& kind,
       ": it is damaged, or of another kind; write it again, or leave it out of dataset.files"));
 }
 
+// Returns the kind of a file of numbers without a header. Any bytes are numbers, so returns InvalidArgument if they
+// prove another kind: a shard with a header or checksums, a compressed file, or the index of Megatron's files.
+absl::StatusOr<ShardKind> KindOfNumbers(const RandomAccessFile& file, Compression compression) {
+  constexpr std::string_view kMegatronIndex("MMIDIDX\0\0", 9);
+  const Compression stored = compression == Compression::kAuto ? Compression::kNone : compression;
+  PS_ASSIGN_OR_RETURN(const ShardKind found, DetectShardKind(file, stored));
+  bool is_proved = found.container != ContainerKind::kTfRecord;
+  if (!is_proved) {
+    PS_ASSIGN_OR_RETURN(is_proved, BeginsWithRecord(file, stored));
+  }
+  char first[kMegatronIndex.size()] = {};
+  PS_ASSIGN_OR_RETURN(const size_t got, file.ReadAt(0, sizeof(first), first));
+  const std::string_view begin(first, got);
+  std::string what = is_proved ? std::string(Container::Of(found.container).FileNoun()) : "";
+  if (begin == kMegatronIndex) what = "the index of Megatron's tokens";
+  if (!what.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(file.path(), ": this is ", what,
+                                                   ", but dataset.source names numbers without a header; leave the "
+                                                   "file out of dataset.files, or name its kind"));
+  }
+  if (compression == Compression::kAuto && begin.starts_with("\x1f\x8b\x08")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        file.path(), ": this begins as a GZIP file; name compression: GZIP, or NONE if these bytes are numbers"));
+  }
+  return ShardKind{stored, ContainerKind::kNpy};
+}
+
 }  // namespace
 
 RecordWalker::RecordWalker(Input input) : input_(std::move(input)) {}
@@ -102,17 +129,21 @@ absl::StatusOr<std::unique_ptr<RecordWalker>> RecordWalker::Start(const RandomAc
   }
   if (options.windows.type.empty()) {
     PS_ASSIGN_OR_RETURN(input.kind, DetectShardKind(*file, options.compression, options.container));
-  } else {  // any bytes are numbers, also those with which compressed files begin
-    const bool is_plain = options.compression == Compression::kAuto;
-    input.kind = {is_plain ? Compression::kNone : options.compression, ContainerKind::kNpy};
+  } else {
+    PS_ASSIGN_OR_RETURN(input.kind, KindOfNumbers(*file, options.compression));
   }
   if (options.container.has_value() && options.container != input.kind.container) {
     return WrongContainer(*file, input.kind, *options.container);
   }
   if (!options.windows.empty() && input.kind.container != ContainerKind::kNpy) {
-    return absl::InvalidArgumentError(absl::StrCat(file->path(), ": this is ",
-                                                   std::string(Container::Of(input.kind.container).FileNoun()),
-                                                   ", and dataset.window is for arrays; leave it out"));
+    bool is_proved = input.kind.container != ContainerKind::kTfRecord;
+    if (!is_proved) {
+      PS_ASSIGN_OR_RETURN(is_proved, BeginsWithRecord(*file, input.kind.compression));
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        file->path(), ": dataset.window is for arrays, and this is ",
+        is_proved ? absl::StrCat(std::string(Container::Of(input.kind.container).FileNoun()), "; leave it out")
+                  : "no .npy file; for numbers without a header name their type: source: UINT16, UINT32 or INT32"));
   }
   if (input.kind.compression == Compression::kNone) {
     PS_ASSIGN_OR_RETURN(const FileInfo info, file->Info());

@@ -20,7 +20,8 @@ struct Range {
 Range RangeFrom(const ShardReader& reader, const RequestedFeatures* features, uint64_t first) {
   const ShardIndex& index = reader.index();
   Range range{first, 1, reader.StoredBytes(first, features)};
-  while (index.is_in_file_order() && first + range.count < index.record_count() &&
+  const bool ascends = index.group_names().empty();  // records may overlap
+  while (ascends && first + range.count < index.record_count() &&
          index.RangeBytes(first, range.count + 1) <= kRangeBytes) {
     range.needed_bytes += reader.StoredBytes(first + range.count, features);
     ++range.count;

@@ -60,6 +60,9 @@ TEST(SelectCheck, EachStepThatMakesGroupsIsTheLastOneOfTheOnlyDataSet) {
                 HasSubstr(absl::StrCat("select[0].", step, ".by: an empty expression; give one, such as \"")));
     EXPECT_THAT(MistakeOf(absl::StrCat(step, " { by: 'a +' }")), HasSubstr(absl::StrCat("select[0].", step, ".by: ")));
   }
+  EXPECT_THAT(MistakesOf("select { sort { by: 'a' } } select { take: 5 }"),
+              HasSubstr("select[1]: a step that counts records does not work with a `sort`: use `filter` or `sample`"));
+  EXPECT_THAT(MistakeOf("sort { by: 'a' epochs: 4294967296 }"), HasSubstr("sort.epochs: 4294967296: at most 2^32 - 1"));
   for (const char* step : {"sort", "bucket"}) {
     EXPECT_THAT(MistakeOf(absl::StrCat(step, " { by: 'a' bins: 16385 }")),
                 HasSubstr(absl::StrCat(step, ".bins: 16385: at most 16384")));

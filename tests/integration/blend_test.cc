@@ -326,10 +326,11 @@ TEST_F(BlendTest, SingleBatchesHaveRowsOfOneDataSetInEachRank) {
   part.max_steps = 3;
   support::ReadPlan rest = Plan(2);
   rest.options.state = support::ReadThrough(cluster.address(), part).state;
-  EXPECT_THAT(support::ReadThrough(cluster.address(), rest).status.ToString(),
-              HasSubstr("the state's position 24 is row 8 of a batch of 16 rows of one data set (blend.batches: "
-                        "SINGLE), so batches of 16 rows from there on would have rows of two; choose a batch size "
-                        "that divides 8"));
+  EXPECT_THAT(
+      support::ReadThrough(cluster.address(), rest).status.ToString(),
+      HasSubstr("the state's position 24 is row 8 of a batch of 16 rows that belong together (blend.batches: "
+                "SINGLE, or `bucket`), so batches of 16 rows from there on would have rows of two; choose a batch size "
+                "that divides 8"));
   rest.options.batch_size = 4;
   EXPECT_TRUE(support::ReadThrough(cluster.address(), rest).status.ok());
   half.options.batch_size = 24;

@@ -24,6 +24,7 @@
 #include "pipeline/import/npz_file.h"
 #include "pipeline/import/record_files_source.h"
 #include "pipeline/loader/open_dataset.h"
+#include "pipeline/sources/index_job.h"
 #include "pipeline/sources/index_store.h"
 #include "pipeline/storage/storage.h"
 
@@ -146,7 +147,7 @@ class Import final : public Command {
     flags->AddString("image-key", &image_key_, "KEY",
                      "feature with the image in TFRecord shards (default: image/encoded)");
     flags->AddString("key", &array_key_, "KEY", "feature for the rows of arrays (default: data)");
-    data_.AddFlags(flags);
+    data_.AddFlags(flags, false);
   }
 
   absl::Status Run(const std::vector<std::string>& sources) override {
@@ -271,9 +272,10 @@ class Import final : public Command {
     v1::Dataset& all = *job.add_dataset();
     PS_ASSIGN_OR_RETURN(const v1::Source::Kind kind, data_.Source());
     all.set_source(kind);
-    PS_RETURN_IF_ERROR(data_.IndexOptions().status());
-    PS_ASSIGN_OR_RETURN(const v1::Window window, data_.Window());
-    if (window.size() > 0) *all.mutable_window() = window;
+    if (!sources::NumberTypeOf(kind).empty()) {
+      return UsageError(absl::StrCat("--source ", v1::Source::Kind_Name(kind),
+                                     ": a job reads numbers without conversion; `penstock init --window` writes one"));
+    }
     for (const std::string& glob : globs) all.add_files(data_.Resolve(glob));
     PS_ASSIGN_OR_RETURN(const auto roots, data_.Roots());
     PS_ASSIGN_OR_RETURN(const sources::IndexStore indexes, data_.Indexes());

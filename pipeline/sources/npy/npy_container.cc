@@ -1,5 +1,6 @@
 #include "pipeline/sources/npy/npy_container.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -19,12 +20,15 @@
 namespace penstock::sources {
 namespace {
 
+// Limit of the records of a file. The walk and the index take about 50 bytes in memory for each.
+constexpr uint64_t kMostWindows = uint64_t{1} << 27;
 // Magic, version and the longest length of the dict.
 constexpr size_t kHeaderStartBytes = 12;
 
 class NpyWalker final : public RecordWalker {
  public:
-  explicit NpyWalker(Input input) : RecordWalker(std::move(input)) {
+  // `plain` is the file, or null if it is compressed.
+  NpyWalker(Input input, const RandomAccessFile* plain) : RecordWalker(std::move(input)), plain_(plain) {
     identity_bytes_[0] = static_cast<char>(ContainerKind::kNpy);
     identity_ = {identity_bytes_, sizeof(identity_bytes_)};
     members_.resize(1);
@@ -77,7 +81,7 @@ class NpyWalker final : public RecordWalker {
     if (record_ > 0 && step > length_) {
       PS_RETURN_IF_ERROR(SkipFully(step - length_, &got));
       rows_of_window_.clear();
-      *body = 0;
+      *body = got % row_bytes_;  // a row that is cut off is damage, also between two records
       if (got < step - length_) return absl::OkStatus();
     } else if (record_ > 0) {
       rows_of_window_.erase(0, step);
@@ -94,14 +98,26 @@ class NpyWalker final : public RecordWalker {
     const absl::StatusOr<NpyType> type = ParseNpyType(window_.type);
     if (!type.ok()) return Unreadable(type.status().message());
     row_bytes_ = type->bytes;
+    if (plain_ != nullptr) {
+      PS_ASSIGN_OR_RETURN(const FileInfo info, plain_->Info());
+      rows_ = info.size / row_bytes_;
+      cut_off_ = info.size % row_bytes_;
+    }
     return SetHead(window_.type, {});
   }
 
   // Sets head_ for rows of this type and shape, and the steps. Returns kRecord if they are valid.
   Step SetHead(std::string_view descr, std::vector<int64_t> row_shape) {
     if (!options().windows.empty()) {
-      if (window_.size > INT32_MAX || window_.stride > ShardIndex::kMaxStepBytes / row_bytes_) {
-        return Unreadable("dataset.window: a record or the step between two has more than 2 GiB");
+      const uint64_t most = ShardIndex::kMaxStepBytes / row_bytes_;
+      if (window_.size >= most || window_.stride >= most) {
+        return Unreadable(absl::StrCat("dataset.window: a row has ", row_bytes_,
+                                       " bytes, so size and stride are below ", most,
+                                       " rows (2 GiB); make them smaller"));
+      }
+      if (rows_ && *rows_ >= window_.size && (*rows_ - window_.size) / window_.stride >= kMostWindows) {
+        return Unreadable(absl::StrCat("dataset.window: the file has ", *rows_, " rows, which make more than ",
+                                       kMostWindows, " records; give a greater stride, or cut the file"));
       }
       row_shape.insert(row_shape.begin(), static_cast<int64_t>(window_.size));
       step_bytes_ = window_.stride * row_bytes_;
@@ -154,6 +170,7 @@ class NpyWalker final : public RecordWalker {
     uint64_t skipped = 0;
     PS_RETURN_IF_ERROR(SkipFully(rest, &skipped));
     if (skipped < rest) return BreakShort(Damage::kTruncatedData, skipped, rest);
+    if (cut_off_ > 0) return BreakShort(Damage::kTruncatedData, cut_off_, row_bytes_);
     char next = 0;
     size_t got = 0;
     PS_RETURN_IF_ERROR(ReadFully(&next, 1, &got));
@@ -164,7 +181,7 @@ class NpyWalker final : public RecordWalker {
     return Step::kEnd;
   }
 
-  // Ends the walk after numbers without a header, of which `body` bytes fill no record.
+  // Ends the walk after compressed numbers without a header, of which `body` bytes fill no record.
   Step AtEndOfNumbers(uint64_t body) {
     if (body % row_bytes_ != 0) return BreakShort(Damage::kTruncatedData, body % row_bytes_, row_bytes_);
     length_ = 0;
@@ -176,9 +193,11 @@ class NpyWalker final : public RecordWalker {
     return Break(Damage::kOtherKind, absl::StrCat("the rows of this array cannot be read: ", reason));
   }
 
+  const RandomAccessFile* const plain_;
   RowWindows window_;
   std::string rows_of_window_;    // with options().windows: the rows of the last record
-  std::optional<uint64_t> rows_;  // as the header states; none for numbers without a header
+  std::optional<uint64_t> rows_;  // as the header states, or a plain file of numbers has; else none
+  uint64_t cut_off_ = 0;          // bytes of a number at the end of a file of numbers
   uint64_t row_bytes_ = 0;
   uint64_t next_record_ = 0, next_offset_ = 0;
   char identity_bytes_[1 + sizeof(uint64_t) + 2 * sizeof(uint32_t)] = {};
@@ -187,7 +206,8 @@ class NpyWalker final : public RecordWalker {
 }  // namespace
 
 std::unique_ptr<RecordWalker> NpyContainer::Walk(RecordWalker::Input input) const {
-  return std::make_unique<NpyWalker>(std::move(input));
+  const RandomAccessFile* const plain = input.kind.compression == Compression::kNone ? input.file : nullptr;
+  return std::make_unique<NpyWalker>(std::move(input), plain);
 }
 
 absl::StatusOr<std::string_view> NpyContainer::DataOf(const ShardIndex& index, uint64_t k,
@@ -202,15 +222,23 @@ uint64_t RowWindows::id() const {
 }
 
 uint64_t RowTypeOf(const ShardIndex& index) {
-  const bool has_rows = index.kind().container == ContainerKind::kNpy && index.record_count() > 0;
-  return has_rows ? Hash64(index.head()) : 0;
+  if (index.kind().container != ContainerKind::kNpy || index.record_count() == 0) return 0;
+  const absl::StatusOr<NpyHeader> header = ParseNpyHeader(index.head());
+  const absl::StatusOr<NpyRow> row = header.ok() ? NpyRowOf(*header, header->shape) : header.status();
+  if (!row.ok()) return 0;  // no reader accepts the records
+  Fingerprint print;
+  for (const NpyRowField& field : row->fields) {
+    const bool is_text = field.type.letter == 'S' || field.type.letter == 'U';
+    print.Add(field.name).Add(static_cast<uint64_t>(field.type.letter)).Add(is_text ? 0 : field.type.bytes);
+  }
+  return std::max<uint64_t>(print.value(), 1);
 }
 
 absl::Status RowsDiffer(std::string_view file, std::string_view other) {
   return absl::InvalidArgumentError(absl::StrCat(
       std::string(file), " and ", std::string(other),
-      " have rows of different types or shapes; arrays of one data set have one: blend two data sets, or write the "
-      "arrays again"));
+      " have rows of different types; the arrays of a data set have fields of the same names and types: blend two data "
+      "sets, or write the arrays again"));
 }
 
 }  // namespace penstock::sources

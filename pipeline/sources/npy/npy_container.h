@@ -29,10 +29,11 @@ class NpyContainer final : public Container {
                                           const char* stored) const override;
 };
 
-// Returns a hash of the type and the shape of the rows, or 0 if the index is not that of an array with rows.
+// Returns a hash of the names and types of the rows' fields, without their shapes and the widths of texts. Returns 0 if
+// the index is not that of an array with rows.
 uint64_t RowTypeOf(const ShardIndex& index);
 
-// Returns InvalidArgument: the rows of two files of a data set have different types or shapes.
+// Returns InvalidArgument: the rows of two files of a data set have different types.
 absl::Status RowsDiffer(std::string_view file, std::string_view other);
 
 }  // namespace penstock::sources

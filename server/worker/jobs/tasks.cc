@@ -198,12 +198,15 @@ absl::Status MakeRowOf(const loader::LoadJob& load, uint64_t record_number) {
 }
 
 // Makes the first row of a data set. A policy covers a few bad records: it is then enough that one of the first makes a
-// row.
+// row. If the records are in groups, which may have no rows, takes rows of the first epoch.
 absl::Status ProbeSet(const loader::LoadJob& load, uint32_t set) {
   const uint64_t tries = load.spec().errors().policy() == v1::FAIL ? 1 : kProbeRecords;
-  const uint64_t first = load.order().first_record(set);
+  const plan::DataOrder& order = load.order();
+  const uint64_t count = std::min(tries, order.records(set));
   absl::Status first_error;
-  for (uint64_t record = first; record < first + std::min(tries, load.order().records(set)); ++record) {
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t record = order.groups() == nullptr ? order.first_record(set) + i
+                                                      : order.Epoch(0).RecordAt(i * (order.num_positions() / count));
     const absl::Status made = MakeRowOf(load, record);
     if (made.ok()) return made;
     if (first_error.ok()) first_error = made;

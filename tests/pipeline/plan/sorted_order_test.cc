@@ -250,8 +250,9 @@ TEST(WeightedOrder, RefusesWeightsWithoutRows) {
   };
   EXPECT_EQ(error({0, 0, 0}), "weights: all records have a weight of 0");
   EXPECT_EQ(error({0, 1e-9, 1}),
-            "weights: the records with weight 1e-9 would have less than 1 of 1048576 rows; give them a greater "
-            "weight, or 0");
+            "weights: the records with weight 1e-9 would have less than 1 of 1048576 rows; use coarser weights, or "
+            "give them 0");
+  EXPECT_EQ(error({0, 1e308, 1e308}), "weights: the sum of all records' weights is too large");
 }
 
 }  // namespace

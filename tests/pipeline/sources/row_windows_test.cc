@@ -69,8 +69,7 @@ std::vector<WindowsFile> WindowsFiles() {
 
 absl::StatusOr<ShardIndex> IndexOfWindows(const std::string& stored, const RowWindows& windows,
                                           Compression compression = Compression::kAuto) {
-  return BuildShardIndex(MemoryFile(stored),
-                         {.compression = compression, .windows = windows, .restart_spacing = 256});
+  return BuildShardIndex(MemoryFile(stored), {.compression = compression, .windows = windows, .restart_spacing = 256});
 }
 
 std::unique_ptr<ShardReader> OpenWindows(const std::string& stored, const ShardIndex& index) {
@@ -85,8 +84,7 @@ TEST(RowWindows, EachRecordIsASliceOfTheArray) {
       SCOPED_TRACE(absl::StrCat("size ", file.windows.size, ", stride ", file.windows.stride, " ", file.windows.type,
                                 gzip ? " gzip" : ""));
       const std::string stored = gzip ? GzippedBytes(file.bytes()) : file.bytes();
-      const auto index =
-          IndexOfWindows(stored, file.windows, gzip ? Compression::kGzip : Compression::kAuto);
+      const auto index = IndexOfWindows(stored, file.windows, gzip ? Compression::kGzip : Compression::kAuto);
       ASSERT_TRUE(index.ok()) << index.status();
       ASSERT_EQ(index->record_count(), file.records());
       EXPECT_EQ(ShardIndex::Parse(index->Serialize()).value(), *index);
@@ -165,6 +163,7 @@ TEST(RowWindows, OtherWindowsHaveOtherContentAndOtherSidecars) {
   }
   ids.push_back(IndexOptions{.windows = {1, 1, "<u2"}}.variant());
   ids.push_back(IndexOptions{.windows = {1, 1, "<u4"}}.variant());
+  ids.push_back(IndexOptions{.compression = Compression::kGzip, .windows = {1, 1, "<u4"}}.variant());
   EXPECT_EQ(ids[0], 0u);
   for (std::vector<uint64_t>* const values : {&hashes, &ids}) {
     std::sort(values->begin(), values->end());
@@ -185,9 +184,28 @@ TEST(RowWindows, DamageIsFoundAlsoInRowsThatFillNoRecord) {
   }
   const RowWindows numbers = {.size = 10, .stride = 10, .type = "<u4"};
   EXPECT_EQ(WindowsError(TestBytes(444, 9), numbers), "");
-  EXPECT_THAT(WindowsError(TestBytes(444, 9) + "x", numbers), HasSubstr("the file ends inside its data; this record is lost "
-                                                               "(after 1 of 4 bytes)"));
+  EXPECT_THAT(WindowsError(TestBytes(444, 9) + "x", numbers),
+              HasSubstr("the file ends inside its data; this record is lost "
+                        "(after 1 of 4 bytes)"));
   EXPECT_EQ(WindowsError("", numbers), "");
+  for (const RowWindows& windows :
+       std::vector<RowWindows>{{5, 10, "<u2"}, {5, 7, "<u2"}, {3, 1, "<u2"}, {9, 1, "<u2"}}) {
+    for (const bool gzip : {false, true}) {
+      const auto error = [&](const std::string& bytes) {
+        return gzip ? std::string(IndexOfWindows(GzippedBytes(bytes), windows, Compression::kGzip).status().message())
+                    : WindowsError(bytes, windows);
+      };
+      EXPECT_EQ(error(TestBytes(12, 9)), "");
+      EXPECT_THAT(error(TestBytes(12, 9) + "x"), HasSubstr("after 1 of 2 bytes"));
+    }
+  }
+}
+
+TEST(RowWindows, AFileShorterThanAWindowHasNoRecordWhateverTheLimit) {
+  const auto index =
+      BuildShardIndex(MemoryFile(TestBytes(4, 9)), {.windows = {1000, 1000, "<u4"}, .max_record_bytes = 100});
+  ASSERT_TRUE(index.ok()) << index.status();
+  EXPECT_EQ(index->record_count(), 0u);
 }
 
 TEST(RowWindows, ACrcIsThatOfTheWholeRecord) {
@@ -204,16 +222,34 @@ TEST(RowWindows, ACrcIsThatOfTheWholeRecord) {
 TEST(RowWindows, MistakesHaveARemedy) {
   EXPECT_THAT(WindowsError(TestBytes(100, 9), {.size = 0, .stride = 0, .type = "<u2"}),
               HasSubstr("numbers without a header need dataset.window, such as window { size: 1025 stride: 1024 }"));
-  const std::string record_array =
-      NpyHeaderText("[('a', '<f4'), ('b', '<i4')]", {4}) + TestBytes(32, 9);
+  const std::string record_array = NpyHeaderText("[('a', '<f4'), ('b', '<i4')]", {4}) + TestBytes(32, 9);
   EXPECT_THAT(WindowsError(record_array, {.size = 2, .stride = 1}),
               HasSubstr("dataset.window is for arrays without fields"));
   EXPECT_THAT(WindowsError(ArrayFile(), {.size = 1, .stride = 1u << 30}),
-              HasSubstr("a record or the step between two has more than 2 GiB"));
+              HasSubstr("a row has 12 bytes, so size and stride are below 178956970 rows (2 GiB); make them smaller"));
   const auto large = BuildShardIndex(MemoryFile(ArrayFile()), {.windows = {50, 50}, .max_record_bytes = 100});
   EXPECT_THAT(std::string(large.status().message()), HasSubstr("it is longer than the limit"));
   EXPECT_THAT(WindowsError("{\"a\": 1}\n{\"a\": 2}\n", {.size = 2, .stride = 1}),
-              HasSubstr("this is a JSONL file, and dataset.window is for arrays; leave it out"));
+              HasSubstr("dataset.window is for arrays, and this is a JSONL file; leave it out"));
+  EXPECT_THAT(WindowsError(TestBytes(100, 9), {.size = 2, .stride = 1}),
+              HasSubstr("this is no .npy file; for numbers without a header name their type: source: UINT16, UINT32 or "
+                        "INT32"));
+}
+
+// Any bytes are numbers, so files of other kinds are found by their first bytes.
+TEST(RowWindows, FilesOfOtherKindsAreNoNumbers) {
+  const RowWindows numbers = {.size = 2, .stride = 1, .type = "<u2"};
+  for (const auto& [bytes, kind] : std::vector<std::pair<std::string, std::string>>{
+           {ArrayFile(), "a .npy file"},
+           {"{\"a\": 1}\n", "a JSONL file"},
+           {std::string("MMIDIDX\0\0\1\0\0\0\0\0\0\0\10", 18), "the index of Megatron's tokens"}}) {
+    EXPECT_THAT(WindowsError(bytes, numbers),
+                HasSubstr(absl::StrCat("this is ", kind, ", but dataset.source names numbers without a header")));
+  }
+  EXPECT_THAT(WindowsError(GzippedBytes(TestBytes(100, 9)), numbers),
+              HasSubstr("this begins as a GZIP file; name compression: GZIP, or NONE if these bytes are numbers"));
+  EXPECT_TRUE(IndexOfWindows(GzippedBytes(TestBytes(100, 9)), numbers, Compression::kGzip).ok());
+  EXPECT_TRUE(IndexOfWindows(std::string("\x1f\x8b\x08\x00", 4), numbers, Compression::kNone).ok());
 }
 
 }  // namespace
