@@ -291,7 +291,8 @@ def test_rows_of_different_types_fail_the_job(tmp_path, monkeypatch):
     np.save(folder / "a.npy", np.ones((5, 3), "<f4"))
     np.save(folder / "b.npy", np.ones((0, 7), "<i2"))  # no rows: any type
     np.save(folder / "c.npy", np.ones((4, 3), "<f4"))
-    job = penstock.Job(name="rows", files="*.npy", features={"row": {"type": "BYTES", "decode_raw": "FLOAT32", "shape": [3]}}, batch=1)
+    row = {"type": "BYTES", "decode_raw": "FLOAT32", "shape": [3]}
+    job = penstock.Job(name="rows", files="*.npy", features={"row": row}, batch=1)
     with penstock.Loader(job, data_root=folder) as loader:
         assert sum(1 for _ in loader) == 9
     np.save(folder / "d.npy", np.ones((4, 3), "<i4"))  # as many bytes in a row

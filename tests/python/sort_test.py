@@ -1,6 +1,7 @@
 """Jobs whose records are sorted, weighed, or in batches of similar values: what a user sees of their rows and reports."""
 
 import collections
+import itertools
 import json
 import re
 
@@ -44,10 +45,14 @@ def ids_of(source, epochs=1, **arguments):
         return [batch["id"].tolist() for batch in loader]
 
 
+def joined(batches):
+    return list(itertools.chain.from_iterable(batches))
+
+
 def test_batches_have_similar_lengths(texts):
     folder, lengths = texts
     found = ids_of(job_of({"bucket": {"by": "len(tokens)", "bins": 64}}), data_root=folder)
-    assert sorted(sum(found, [])) == list(range(RECORDS))
+    assert sorted(joined(found)) == list(range(RECORDS))
     assert [len(batch) for batch in found] == [16] * 18 + [12]
     spreads = [max(lengths[batch]) - min(lengths[batch]) for batch in found]
     assert max(spreads) <= 18, spreads
@@ -59,11 +64,11 @@ def test_batches_have_similar_lengths(texts):
 
 
 def test_ranks_of_a_step_have_similar_lengths_and_a_served_job_has_the_rows(texts):
-    folder, lengths = texts
+    folder, _ = texts
     job = job_of({"bucket": {"by": "len(tokens)"}}, last="DROP")
     whole = ids_of(job, data_root=folder)
     ranks = [ids_of(job, data_root=folder, rank=rank, world_size=4) for rank in range(4)]
-    assert [sum(parts, []) for parts in zip(*ranks)] == whole
+    assert [joined(parts) for parts in zip(*ranks)] == whole
     with daemon(folder) as address:
         penstock.submit(job, coordinator=address)
         assert ids_of("texts", coordinator=address) == whole
@@ -74,7 +79,7 @@ def test_ranks_of_a_step_have_similar_lengths_and_a_served_job_has_the_rows(text
 
 def test_epochs_are_sorted_and_later_ones_shuffled(texts):
     folder, lengths = texts
-    found = sum(ids_of(job_of({"sort": {"by": "-len(tokens)", "epochs": 2}}), epochs=3, data_root=folder), [])
+    found = joined(ids_of(job_of({"sort": {"by": "-len(tokens)", "epochs": 2}}), epochs=3, data_root=folder))
     for epoch in range(3):
         ids = found[epoch * RECORDS : (epoch + 1) * RECORDS]
         assert sorted(ids) == list(range(RECORDS))
@@ -90,7 +95,7 @@ def test_epochs_are_sorted_and_later_ones_shuffled(texts):
 
 def test_a_record_has_rows_by_its_weight(texts):
     folder, _ = texts
-    counts = collections.Counter(sum(ids_of(job_of({"weights": {"by": "rare"}}), epochs=8, data_root=folder), []))
+    counts = collections.Counter(joined(ids_of(job_of({"weights": {"by": "rare"}}), epochs=8, data_root=folder)))
     for rest in range(4):
         rows = [counts[i] for i in range(rest, RECORDS, 4)]
         assert max(rows) - min(rows) <= 1
@@ -154,4 +159,4 @@ def test_more_values_than_groups_are_refused_with_the_remedy(texts):
     (folder / "many.jsonl").write_text("".join(f'{{"id": {i}, "tokens": [1]}}\n' for i in range(17_000)))
     with pytest.raises(penstock.PenstockError, match="more than 16384 groups of records; group by a value that many"):
         ids_of(job_of({"sort": {"by": "id"}}), data_root=folder)
-    assert len(sum(ids_of(job_of({"sort": {"by": "id // 2"}}), data_root=folder), [])) == 17_000 + RECORDS
+    assert len(joined(ids_of(job_of({"sort": {"by": "id // 2"}}), data_root=folder))) == 17_000 + RECORDS
