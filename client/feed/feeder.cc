@@ -256,7 +256,8 @@ class Feeder {
   absl::StatusOr<std::unique_ptr<Reader>> OpenLocal(const v1::FeedOpen& open, const ReaderOptions& reader) {
     PS_ASSIGN_OR_RETURN(const LocalSource source, options_.open_local(open));
     PS_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedJob> job,
-                        local_->Load(source.job, source.roots, open.allow_missing()));
+                        local_->Load(source.job, source.roots, open.allow_missing(),
+                                     open.rank() == 0 ? reader.on_notice : nullptr));  // only rank 0 warns
     PS_ASSIGN_OR_RETURN(host::LoaderHost* const host, local_->host());
     return OpenDirectReader(host->loader(), std::move(job), reader);
   }

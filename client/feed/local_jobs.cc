@@ -41,7 +41,8 @@ absl::Status BadRecordLimit::Add(uint64_t record, loader::DatasetReader& reader)
 
 absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSpec& spec,
                                                                  const std::vector<sources::DataRoot>& roots,
-                                                                 bool allow_missing) {
+                                                                 bool allow_missing,
+                                                                 const std::function<void(const std::string&)>& warn) {
   std::string key = absl::StrCat(allow_missing ? "+" : "", spec.SerializeAsString());
   for (const sources::DataRoot& root : roots) absl::StrAppend(&key, "\n", root.name, "=", root.path);
   PS_ASSIGN_OR_RETURN(host::LoaderHost* const host, this->host());
@@ -51,7 +52,7 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
   if (!options_.index_dir.empty()) indexes = sources::IndexStore::InStateDir(host->storage(), options_.index_dir);
   PS_ASSIGN_OR_RETURN(std::shared_ptr<loader::DatasetReader> reader,
                       loader::OpenDataset(host->storage(), spec, roots, indexes, options_.host.loader.threads,
-                                          file_errors_, host->slow_work(), options_.warn));
+                                          file_errors_, host->slow_work(), warn ? warn : options_.warn));
   // Returns the known job if its files have the content that they have now.
   const auto same = [&, fingerprint = reader->snapshot().Fingerprint()]() -> std::shared_ptr<const LoadedJob> {
     MutexLock lock(&mutex_);

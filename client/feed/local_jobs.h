@@ -51,7 +51,8 @@ struct LoadedJob {
 struct LocalJobsOptions {
   host::LoaderHostOptions host;
   std::string index_dir = "";
-  // Receives warnings for the user, on the thread that calls Load(): indexes could not be stored.
+  // Receives warnings for the user, on the thread that calls Load(): indexes could not be stored, and bad records are
+  // left out of the selection.
   std::function<void(const std::string&)> warn = {};
 };
 
@@ -62,10 +63,12 @@ class LocalJobs {
 
   // Expands the job's globs, and loads or builds its indexes. Returns the same object for an equal job whose files have
   // the same content, while any reference to it exists. May block for long. Errors name the defect of the files or the
-  // job. Unless `allow_missing`, a key that none of the first records has is a defect (CheckKeys).
+  // job. Unless `allow_missing`, a key that none of the first records has is a defect (CheckKeys). `warn`, if it is not
+  // null, receives the warnings in the place of LocalJobsOptions::warn.
   absl::StatusOr<std::shared_ptr<const LoadedJob>> Load(const v1::JobSpec& spec,
                                                         const std::vector<sources::DataRoot>& roots,
-                                                        bool allow_missing = false);
+                                                        bool allow_missing = false,
+                                                        const std::function<void(const std::string&)>& warn = nullptr);
 
   // Returns the host of the jobs, which is created on first use. Returns the errors of LoaderHost::Create().
   absl::StatusOr<host::LoaderHost*> host();

@@ -68,10 +68,19 @@ absl::StatusOr<std::vector<std::shared_ptr<const sources::ShardIndex>>> BuildAll
     }
   }
   std::vector<std::shared_ptr<const sources::ShardIndex>> built;
+  uint64_t left_out = 0, of_files = 0;  // bad records that earlier runs have named
   for (const absl::StatusOr<sources::LoadedIndex>& each : loaded) {
     if (!each.ok()) return each.status();
     if (warn && !each->left_out.empty()) warn(each->left_out);
+    if (each->left_out.empty() && each->index->left_out() > 0) {
+      left_out += each->index->left_out();
+      ++of_files;
+    }
     built.push_back(each->index);
+  }
+  if (warn && left_out > 0) {
+    warn(absl::StrCat("bad records are left out of the selection: ", left_out, " in ", of_files,
+                      of_files == 1 ? " file" : " files", "; `penstock select` shows them"));
   }
   return built;
 }

@@ -3,6 +3,7 @@
 import collections
 import itertools
 import json
+import logging
 import re
 
 import numpy as np
@@ -152,6 +153,19 @@ def test_mistakes_are_named_with_the_remedy(texts, step, error):
     with pytest.raises(penstock.PenstockError) as found:
         ids_of(job_of(step), data_root=folder)
     assert error in str(found.value)
+
+
+def test_a_loader_warns_of_bad_records_that_are_left_out(texts, caplog):
+    folder, _ = texts
+    job = job_of({"weights": {"by": "rare - 1"}})
+    job = penstock.Job.from_text(job.to_text() + 'errors { policy: MASK }\n')
+    for expected in ("a.jsonl: 42 records are bad, and left out of the selection; the first: ",
+                     "bad records are left out of the selection: 75 in 2 files; `penstock select` shows them"):
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, "penstock"):
+            ids = joined(ids_of(job, data_root=folder))
+        assert not set(ids) & set(range(3, RECORDS, 4))
+        assert any(expected in record.getMessage() for record in caplog.records), caplog.text
 
 
 def test_more_values_than_groups_are_refused_with_the_remedy(texts):
