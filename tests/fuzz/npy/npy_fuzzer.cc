@@ -25,6 +25,7 @@ using penstock::records::FeatureKind;
 using penstock::sources::RowWindows;
 
 constexpr uint64_t kMaxValueBytes = 1 << 12;
+constexpr int kMostRecords = 500;  // that a walk checks; more take seconds
 
 bool IsInside(std::string_view bytes, std::string_view all) {
   return bytes.empty() || (bytes.data() >= all.data() && bytes.data() + bytes.size() <= all.data() + all.size());
@@ -70,7 +71,7 @@ void CheckWalk(std::string_view bytes, const RowWindows& windows) {
   const auto header = penstock::ParseNpyHeader(bytes);
   const uint64_t first = windows.type.empty() && header.ok() ? header->data_offset : 0;
   std::string record;
-  for (;;) {
+  for (int records = 0; records < kMostRecords; ++records) {
     const auto step = (*walker)->Next(&record);
     PS_CHECK(step.ok());
     if (*step != sources::RecordWalker::Step::kRecord) break;
