@@ -25,7 +25,8 @@ std::string ColumnLines(const v1::JobSpec& job, const batch::RowSchema& rows);
 absl::StatusOr<std::shared_ptr<const plan::DataOrder>> OrderOf(const v1::Job& job);
 
 // Returns the share of each data set of a blend, one on each line: "  dataset web: 45875 of 65536 rows, 1 passes in an
-// epoch". Empty for one data set.
+// epoch". If the records of the only data set are in groups, returns those of the first and the last groups or parts.
+// Empty for another data set.
 std::string ShareLines(const v1::JobSpec& job, const plan::DataOrder& order);
 
 // The steps of an epoch of `rows` rows.

@@ -93,6 +93,12 @@ std::string FeatureLine(const FeatureSummary& f, uint64_t records, const std::st
                       " records have none");
 }
 
+std::string WindowText(const v1::Window& window) {
+  if (window.size() == 0) return "";
+  const std::string stride = window.stride() == 0 ? "" : absl::StrCat(" stride: ", window.stride());
+  return absl::StrCat("  window { size: ", window.size(), stride, " }\n");
+}
+
 }  // namespace
 
 absl::Status JobWriter::Add(sources::ContainerKind container, std::string_view record) {
@@ -198,16 +204,6 @@ std::string JobWriter::LabelRange() const {
   return absl::StrCat(label->key, ": integers from ", label->least, " to ", label->most, " in the first ", records_,
                       records_ == 1 ? " record" : " records");
 }
-
-namespace {
-
-std::string WindowText(const v1::Window& window) {
-  if (window.size() == 0) return "";
-  const std::string stride = window.stride() == 0 ? "" : absl::StrCat(" stride: ", window.stride());
-  return absl::StrCat("  window { size: ", window.size(), stride, " }\n");
-}
-
-}  // namespace
 
 std::string JobWriter::Write(const std::string& name, const std::string& files, uint64_t rows, Recipe recipe) const {
   const bool evaluation = recipe == Recipe::kEvaluation;

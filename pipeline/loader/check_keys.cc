@@ -52,9 +52,10 @@ absl::Status CheckSet(const v1::JobSpec& spec, DatasetReader* reader, size_t fir
     if (check.records() > records_before) ++looked_at;
   }
   if (check.AllFound() || check.records() == 0) return absl::OkStatus();
-  const std::string where =
-      absl::StrCat(Counted(check.records(), "record"), " of ", looked_at, looked_at == 1 ? " shard" : " shards",
-                   " (from ", reader->Describe(snapshot.starts()[first]), " on)");
+  const bool spread = !snapshot.shards()[first].groups.groups.empty();  // AddRecords()
+  const std::string where = absl::StrCat(
+      spread ? absl::StrCat(check.records(), " records") : Counted(check.records(), "record"), " of ", looked_at,
+      looked_at == 1 ? " shard" : " shards", " (from ", reader->Describe(snapshot.starts()[first]), " on)");
   return absl::InvalidArgumentError(absl::StrJoin(check.Mistakes(where), "\n"));
 }
 

@@ -47,7 +47,7 @@ class SortedOrder {
     uint64_t whole = 0;  // their number
     uint64_t rest = 0;   // rows of the batch that is not whole
     uint64_t cut = 0;    // whole batches before the rest, in the order of values
-    uint64_t key = 0;    // their permutation's
+    uint64_t key = 0;    // key of their permutation
   };
 
   SortedOrder() = default;

@@ -23,8 +23,8 @@ ValueBins MakeBins(std::span<const std::string> values, std::span<const uint64_t
   const auto total = std::accumulate(records.begin(), records.end(), static_cast<unsigned __int128>(0));
   ValueBins out;
   unsigned __int128 before = 0;  // records with lesser values
-  uint64_t quantile = 0;         // the last bin's
-  size_t first = 0;              // the last bin's first value
+  uint64_t quantile = 0;         // quantile of the last bin
+  size_t first = 0;              // first value of the last bin
   for (size_t i = 0; i < values.size(); ++i) {
     // The quantile of the middle one of the value's records.
     const auto now = static_cast<uint64_t>((before + records[i] / 2) * bins / total);

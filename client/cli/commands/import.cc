@@ -147,7 +147,7 @@ class Import final : public Command {
     flags->AddString("image-key", &image_key_, "KEY",
                      "feature with the image in TFRecord shards (default: image/encoded)");
     flags->AddString("key", &array_key_, "KEY", "feature for the rows of arrays (default: data)");
-    data_.AddFlags(flags, false);
+    data_.AddFlags(flags, /*windows=*/false);
   }
 
   absl::Status Run(const std::vector<std::string>& sources) override {

@@ -15,12 +15,12 @@
 #include "pipeline/plan/job_slices.h"
 #include "pipeline/plan/set_selections.h"
 #include "pipeline/plan/steps.h"
-#include "pipeline/sources/npy/npy_container.h"
 #include "server/common/snapshot_proto.h"
 #include "server/coordinator/snapshot_pieces.h"
 #include "server/coordinator/state/coordinator_state.h"
 #include "server/coordinator/state/event_log.h"
 #include "server/coordinator/state/files_changed.h"
+#include "server/coordinator/state/indexed_shards.h"
 
 namespace penstock::coordinator {
 namespace {
@@ -30,8 +30,6 @@ constexpr size_t kMaxErrorBytes = 4096;
 // Pause before a task that failed by memory shortages is tried again.
 constexpr Nanos kShortagePause = 2 * kSecond;
 constexpr size_t kShardFacts = 52;  // bytes of the numbers of records, content hash, data bytes and longest record
-
-std::string FileName(const v1::Shard& shard) { return absl::StrCat(shard.root(), "/", shard.path()); }
 
 v1::Task NewTask(const v1::Job& job) {
   v1::Task task;
@@ -51,51 +49,6 @@ absl::Status ForEachSet(const v1::Job& job, std::vector<v1::Shard>& shards, cons
     PS_RETURN_IF_ERROR(fn(set, std::span(shards).subspan(first, count)));
     first += count;
   }
-  return absl::OkStatus();
-}
-
-// Keeps the records that the data set's counting steps keep of its indexed shards.
-void Slice(const v1::Dataset& dataset, std::span<v1::Shard> shards) {
-  std::vector<uint64_t> counts;
-  for (const v1::Shard& shard : shards) counts.push_back(shard.records());
-  const std::vector<plan::RecordRun> kept = plan::KeptRuns(dataset, counts);
-  for (size_t i = 0; i < kept.size(); ++i) {
-    v1::Shard& shard = shards[i];
-    sources::SnapshotShard sliced = server::SnapshotShardOf(shard);
-    sliced.Slice(kept[i].first, kept[i].stride, kept[i].count);
-    if (!sliced.slice) continue;
-    shard.set_indexed_records(sliced.slice->of);
-    shard.set_slice_first(sliced.slice->first);
-    shard.set_slice_stride(sliced.slice->stride);
-    shard.set_records(sliced.record_count);
-    shard.set_data_bytes(sliced.data_bytes);
-  }
-}
-
-// Returns FailedPrecondition if the selection of data set `set` keeps none of the records of `shards`, its files.
-absl::Status CheckKeepsSome(const v1::JobSpec& job, int set, std::span<const v1::Shard> shards) {
-  if (job.dataset(set).select().empty()) return absl::OkStatus();
-  uint64_t records = 0, whole = 0;
-  for (const v1::Shard& shard : shards) {
-    records += shard.records();
-    whole += shard.whole_records();
-  }
-  if (records > 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("dataset[", set, "].select: keeps none of the ", whole,
-                                                    " records in the ", shards.size(), " files of job ", job.name(),
-                                                    "; `penstock select` shows what each step keeps"));
-}
-
-// Returns InvalidArgument if the rows of two arrays among `shards`, the files of a data set, have different types.
-// Forgets the types.
-absl::Status CheckRowTypes(std::span<v1::Shard> shards) {
-  const v1::Shard* first = nullptr;
-  for (v1::Shard& shard : shards) {
-    if (shard.row_type() == 0) continue;
-    if (first == nullptr) first = &shard;
-    if (shard.row_type() != first->row_type()) return sources::RowsDiffer(FileName(*first), FileName(shard));
-  }
-  for (v1::Shard& shard : shards) shard.clear_row_type();
   return absl::OkStatus();
 }
 

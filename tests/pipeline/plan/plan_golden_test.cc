@@ -157,6 +157,18 @@ std::string RenderBlends() {
   return text;
 }
 
+// Appends the rows at some positions of three epochs of an order of groups.
+void AppendGroupedRows(const DataOrder& order, const std::vector<uint64_t>& positions, std::string* text) {
+  for (const uint64_t epoch : {uint64_t{0}, uint64_t{1}, uint64_t{12'345}}) {
+    for (const uint64_t position : positions) {
+      const PlannedRow row = order.Epoch(epoch).RowAt(position);
+      const SetLocation at = order.Locate(row.record);
+      absl::StrAppend(text, epoch, ", ", position, " -> ", order.groups()->PlaceOf(row.record).group, ", ", at.shard,
+                      ":", at.record, ", ", row.epoch, ", seed ", absl::Hex(row.seed), "\n");
+    }
+  }
+}
+
 // Balanced data sets, by group instead of data set.
 std::string RenderBalances() {
   std::string text = absl::StrCat(
@@ -175,14 +187,7 @@ std::string RenderBalances() {
       absl::StrAppend(&text, " of ", order->rows_per(),
                       "\norder fingerprint with snapshot 1: ", absl::Hex(order->Fingerprint(1), absl::kZeroPad16),
                       "\n");
-      for (const uint64_t epoch : {uint64_t{0}, uint64_t{1}, uint64_t{12'345}}) {
-        for (const uint64_t position : {0, 1, 2, 3, 20, 40, 63, 64, 76}) {
-          const PlannedRow row = order->Epoch(epoch).RowAt(position);
-          const SetLocation at = order->Locate(row.record);
-          absl::StrAppend(&text, epoch, ", ", position, " -> ", order->groups()->PlaceOf(row.record).group, ", ",
-                          at.shard, ":", at.record, ", ", row.epoch, ", seed ", absl::Hex(row.seed), "\n");
-        }
-      }
+      AppendGroupedRows(*order, {0, 1, 2, 3, 20, 40, 63, 64, 76}, &text);
     }
   }
   return text;
@@ -209,14 +214,7 @@ std::string RenderGroupings() {
       absl::StrAppend(&text, "\n", name, ", shuffle ", static_cast<int>(shuffle),
                       "\norder fingerprint with snapshot 1: ", absl::Hex(order->Fingerprint(1), absl::kZeroPad16),
                       "\n");
-      for (const uint64_t epoch : {uint64_t{0}, uint64_t{1}, uint64_t{12'345}}) {
-        for (const uint64_t position : {0, 1, 7, 8, 20, 40, 63, 72, 76}) {
-          const PlannedRow row = order->Epoch(epoch).RowAt(position);
-          const SetLocation at = order->Locate(row.record);
-          absl::StrAppend(&text, epoch, ", ", position, " -> ", order->groups()->PlaceOf(row.record).group, ", ",
-                          at.shard, ":", at.record, ", ", row.epoch, ", seed ", absl::Hex(row.seed), "\n");
-        }
-      }
+      AppendGroupedRows(*order, {0, 1, 7, 8, 20, 40, 63, 72, 76}, &text);
     }
   }
   return text;
