@@ -1,7 +1,7 @@
 """Documents name existing files and types, and each folder's README names the folder's headers.
 
-Paths: the target of each link in Markdown, and each path in backquotes, exists. A path is relative to the document's folder,
-one of the folders above it, or a folder of includes. The path of a program is that of its .cc file without the suffix. Words in
+Paths: the target of each link in Markdown with its heading (`page.md#heading`), and each path in backquotes, exists. A path is
+relative to the document's folder, one of the folders above it, or a folder of includes. The path of a program is that of its .cc file without the suffix. Words in
 capitals stand for any name (`ops/FAMILY/`), as * does.
 Types: each CamelCase name in backquotes of a folder's README is a word of the sources.
 Headers: the README of a header's folder, or of the nearest folder above, names the header (`reader.h`, `reader`,
@@ -18,6 +18,7 @@ from tree import CPP, FENCE, blank
 
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _LINK = re.compile(r"\]\(\s*<?([^()\s<>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
+_HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
 _PATH = re.compile(r"[\w.*-]+(?:/[\w.*-]+)*/?")
 _PLACEHOLDER = re.compile(r"(?<![A-Za-z0-9.])(?!README|CHANGELOG|LICENSE)[A-Z]{2,}(?![A-Za-z0-9])")
 _SOURCE = (".cc", ".h", ".proto", ".cmake")
@@ -31,6 +32,12 @@ def quoted(text):
     prose = FENCE.sub(lambda match: blank(match[0]), text)
     for match in _CODE.finditer(prose):
         yield text.count("\n", 0, match.start()) + 1, " ".join(match[2].split())
+
+
+def _anchors(text):
+    """Returns the names by which links refer to the headings of a document."""
+    headings = _HEADING.findall(re.sub(r"^(```|~~~).*?^\1", "", text, flags=re.DOTALL | re.MULTILINE))
+    return {re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings}
 
 
 class _Names:
@@ -84,11 +91,13 @@ def _wrong_paths(tree, names, document):
     folder, text = os.path.dirname(document), tree.text(document)
     prose = FENCE.sub(lambda match: blank(match[0]), text)
     for match in _LINK.finditer(_CODE.sub(lambda match: blank(match[0]), prose)):
-        target = match[1].split("#")[0]
-        if target and not re.match(r"[a-z]+:", target):
-            full = os.path.normpath(os.path.join(folder, target))
-            if full not in tree.file_set and full.rstrip("/") not in tree.folders:
-                yield text.count("\n", 0, match.start()) + 1, match[1]
+        target, _, anchor = match[1].partition("#")
+        if re.match(r"[a-z]+:", target):
+            continue
+        full = os.path.normpath(os.path.join(folder, target)) if target else document
+        exists = full in tree.file_set or full.rstrip("/") in tree.folders
+        if not exists or (anchor and full.endswith(".md") and anchor not in _anchors(tree.text(full))):
+            yield text.count("\n", 0, match.start()) + 1, match[1]
     first = names.first_folders(folder) - {""}
     for number, code in quoted(text):
         if not _PATH.fullmatch(code) or code.startswith(("build/", "penstock-demo")):
@@ -124,7 +133,7 @@ def find(tree, targets=None):
         if document == "CHANGELOG.md":  # its older entries name deleted files
             continue
         for number, path in sorted(_wrong_paths(tree, names, document)):
-            yield Finding(document, number, path, "No such file or folder.")
+            yield Finding(document, number, path, "No such file, folder or heading.")
         if os.path.basename(document) == "README.md" and os.path.dirname(document) not in ("", "docs"):
             for number, code in quoted(tree.text(document)):
                 match = _TYPE.fullmatch(code)

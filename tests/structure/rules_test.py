@@ -158,6 +158,10 @@ class ReadmesTest(made_up_tree.RuleTest):
         self.assertEqual(self.wrong("`a/y.h` `y.h` `ops/y/` `ops/FAMILY/y.cc`"), ["a/y.h", "ops/FAMILY/y.cc", "ops/y/", "y.h"])
         self.assertEqual(self.wrong("[gone](../docs/gone.md) [here](page.md)", "docs/README.md"), ["../docs/gone.md"])
 
+    def test_finds_headings_that_are_gone(self):
+        text = "# Two `parts`: a/b\n[own](#two-parts-ab) [gone](#part) [page](page.md#page) [old](page.md#old)"
+        self.assertEqual(self.wrong(text, "docs/README.md"), ["#part", "page.md#old"])
+
     def test_leaves_out_fences_and_paths_of_users(self):
         self.assertEqual(self.wrong("```\n`a/y.h`\n```\n\n    `a/y.h`\n`/data/train/x` `s3://bucket/a.h` `.proto`"), [])
 
