@@ -39,6 +39,10 @@ class SelectCheck {
         grouping_ = i;
         CheckPlace(NameOf(step));
       }
+      if (packing_ >= 0 && !counts) {
+        Say("", absl::StrCat("it must stand before select[", packing_, "], a `pack`: only steps that count may follow it"));
+      }
+      if (step.has_pack()) packing_ = i;
       CheckStep(step);
     }
     place_ = field_;
@@ -100,6 +104,8 @@ class SelectCheck {
               "with order.repeats, batches would have rows of two passes; leave it out, and read more epochs");
         }
         return CheckBy(".bucket.by", step.bucket().by(), "len(tokens)");
+      case v1::Select::kPack:
+        return CheckPack(step.pack());
       case v1::Select::STEP_NOT_SET:
         return Say("", kNoStep);
     }
@@ -114,6 +120,24 @@ class SelectCheck {
           absl::StrCat(to, ": it must be greater than `from`, which is ", split.from(), ", and at most 1"));
     }
     if (!split.of().empty()) CheckExpression(".split.of", split.of());
+  }
+
+  void CheckPack(const v1::Pack& pack) {
+    constexpr uint64_t kMaxLength = uint64_t{1} << 28, kMaxWindow = uint64_t{1} << 24;
+    if (dataset_.format() == v1::RAW) return Say(".pack", "records of format RAW have no features to pack");
+    if (pack.length() < 1 || pack.length() > kMaxLength) {
+      Say(".pack.length", absl::StrCat(pack.length(), ": give the number of values of a row, from 1 to 2^28"));
+    }
+    if (pack.features().empty()) Say(".pack.features", "none; name the features to pack, such as features: \"tokens\"");
+    if (pack.window() > kMaxWindow) Say(".pack.window", absl::StrCat(pack.window(), ": at most 2^24 records"));
+    if (pack.concatenate() && pack.longer() != v1::Pack::FAIL) {
+      Say(".pack.longer", "it does not work with `concatenate`, which cuts every record; leave it out");
+    }
+    if (pack.overlap() > 0 && !pack.concatenate()) Say(".pack.overlap", "it needs concatenate: true");
+    if (pack.overlap() > 0 && pack.overlap() >= pack.length()) {
+      Say(".pack.overlap",
+          absl::StrCat(pack.overlap(), ": it must be less than `length`, which is ", pack.length()));
+    }
   }
 
   // Returns the field of a step that makes groups.
@@ -157,6 +181,7 @@ class SelectCheck {
   std::string place_;  // the step
   int counting_ = -1;  // the last step that counts records
   int grouping_ = -1;  // the last step that makes groups
+  int packing_ = -1;   // the last step that packs records
 };
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "pipeline/augment/op/own_op_registry.h"
 #include "pipeline/augment/row_plan.h"
 #include "pipeline/batch/mix_job.h"
+#include "pipeline/plan/job_dataset.h"
 
 namespace penstock::augment {
 namespace {
@@ -42,9 +43,9 @@ std::string Deterministic(const google::protobuf::Message& message) {
   return bytes;
 }
 
-// Increase these when masks, or warps with filter BILINEAR, give other bytes. States of all other jobs stay valid,
-// because the fingerprint of a job with neither does not include them.
-constexpr uint64_t kMaskVersion = 1, kBilinearVersion = 1;
+// Increase these when masks, warps with filter BILINEAR, or packs give other bytes. States of all other jobs stay valid,
+// because the fingerprint of a job without them does not include them.
+constexpr uint64_t kMaskVersion = 1, kBilinearVersion = 1, kPackVersion = 1;
 
 // Returns whether an op, or an inner op, warps with filter BILINEAR.
 bool WarpsBilinear(const v1::Op& op) {
@@ -89,6 +90,9 @@ uint64_t FingerprintOf(const v1::JobSpec& job) {
   // The pipeline does not mix rows itself, but a trainer that resumes with other mix settings would receive other rows.
   if (job.has_mix()) fingerprint.Add("mix").Add(Deterministic(job.mix()));
   if (job.has_annotations()) fingerprint.Add("annotations").Add(Deterministic(job.annotations()));
+  if (const v1::Pack* const pack = plan::PackOf(plan::DatasetOf(job))) {
+    fingerprint.Add("pack").Add(kPackVersion).Add(Deterministic(*pack));
+  }
   if (job.annotations().masks_size() > 0) fingerprint.Add("masks").Add(kMaskVersion);
   if (std::any_of(job.ops().begin(), job.ops().end(), WarpsBilinear)) fingerprint.Add("warps").Add(kBilinearVersion);
   return fingerprint.value();

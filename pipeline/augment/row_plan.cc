@@ -358,7 +358,7 @@ int RowPlan::picture_column() const {
 }
 
 size_t RowPlan::ScratchBytes(std::string_view record) const {
-  size_t bytes = kBaseScratch;
+  size_t bytes = kBaseScratch + features_.padded_bytes();
   // Saves the parse of a small record. With steps the sizes of its images are needed.
   if (steps_.empty() && !annotations_.active() && record.size() <= kSmallRecord) return bytes;
   records::ParsedExample parsed;

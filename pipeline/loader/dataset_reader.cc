@@ -8,7 +8,6 @@
 #include "base/status_macros.h"
 #include "pipeline/loader/read_ahead/range_plan.h"
 #include "pipeline/loader/shard_table.h"
-#include "pipeline/sources/container.h"
 #include "pipeline/sources/damage.h"
 #include "pipeline/sources/shard_reader.h"
 
@@ -58,10 +57,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     const sources::RecordRef ref = snapshot().ToShard(record);
     PS_ASSIGN_OR_RETURN(const std::shared_ptr<const sources::ShardIndex> index, shards_->Index(ref.shard));
     index->WillLookAt(ref.record);  // the caller needs its offset next
-    const uint64_t head = index->head().size();
-    if (FeaturesOf(ref.shard) == nullptr) return head + index->RecordLength(ref.record);
-    return head +
-           sources::Container::Of(index->kind().container).StoredBytes(*index, ref.record, FeaturesOf(ref.shard));
+    return sources::ShardReader::DataBytes(*index, ref.record, FeaturesOf(ref.shard));
   }
 
   absl::Status ReadRecord(uint64_t record, std::string* out) override {
@@ -154,7 +150,8 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   std::shared_ptr<const sources::ShardReader> ReaderOfRanges(uint32_t shard) override {
     if (HasLowLatency()) return nullptr;
     std::shared_ptr<const sources::ShardReader> reader = shards_->OpenReader(shard);
-    if (reader == nullptr || !reader->HasReadLater() || !RequestsMostOf(shard, *reader)) return nullptr;
+    const bool has_ranges = reader != nullptr && reader->HasReadLater() && !reader->index().is_packed();
+    if (!has_ranges || !RequestsMostOf(shard, *reader)) return nullptr;
     return reader;
   }
   absl::StatusOr<std::string_view> RecordOfRange(uint64_t record, const sources::ShardReader& reader, char* frame,
@@ -174,8 +171,14 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
 
   std::string Describe(uint64_t record) override {
     const sources::RecordRef ref = snapshot().ToShard(record);
-    std::string text = absl::StrCat(shards_->PathOf(ref.shard), ", record ");
     const std::shared_ptr<const sources::ShardIndex> index = shards_->KnownIndex(ref.shard);
+    std::string text = absl::StrCat(shards_->PathOf(ref.shard), ", record ");
+    if (index != nullptr && index->is_packed()) {
+      const uint64_t first = index->packs().rows.Row(ref.record)[0].record;
+      const sources::ShardIndex& records = *index->packs().records;
+      return absl::StrCat(shards_->PathOf(ref.shard), ", pack ", ref.record, ", from record ",
+                          records.NumberInShard(first), " at offset ", records.RecordOffset(first), " on");
+    }
     if (index == nullptr) return text + absl::StrCat(ref.record, selects_ ? " of the selected ones" : "");
     absl::StrAppend(&text, index->NumberInShard(ref.record), " at offset ", index->RecordOffset(ref.record));
     return text;

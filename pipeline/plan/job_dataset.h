@@ -37,6 +37,13 @@ inline const v1::Select* GroupingStepOf(const v1::Dataset& dataset) {
   return found == steps.end() ? nullptr : &*found;
 }
 
+// Returns the step that packs a data set's records, or null.
+inline const v1::Pack* PackOf(const v1::Dataset& dataset) {
+  const auto& steps = dataset.select();
+  const auto found = std::find_if(steps.begin(), steps.end(), [](const v1::Select& step) { return step.has_pack(); });
+  return found == steps.end() ? nullptr : &found->pack();
+}
+
 // Returns whether the groups of a step are bins of a value (value_bins.h).
 inline bool MakesBins(const v1::Select& step) { return step.has_sort() || step.has_bucket(); }
 // Returns the number of bins of such a step; 0: one for each value.

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "base/status_place.h"
+#include "pipeline/batch/dtype.h"
 #include "pipeline/plan/job_dataset.h"
 #include "pipeline/records/job_format.h"
 #include "pipeline/records/record_parser.h"
@@ -78,7 +79,9 @@ std::string NameOf(records::FeatureKind kind) { return std::string(records::Feat
 
 FeatureTypes::FeatureTypes(const v1::Selection& selection) : format_(records::FormatOf(selection.format())) {
   for (const v1::SelectedFeature& feature : selection.features()) {
-    known_.emplace(feature.key(), Known{.kind = KindOf(feature.type()), .sequence = feature.sequence()});
+    known_.emplace(feature.key(), Known{.kind = KindOf(feature.type()),
+                                        .sequence = feature.sequence(),
+                                        .element_bytes = feature.element_bytes()});
   }
 }
 
@@ -138,10 +141,15 @@ absl::Status FeatureTypes::AddRecord(const std::string& path, sources::Container
 }
 
 void FeatureTypes::AddJob(const v1::JobSpec& job) {
+  const v1::Pack* const pack = plan::PackOf(plan::DatasetOf(job));
   for (const v1::Feature& feature : job.features()) {
     const records::FeatureKind kind = KindOf(feature.type());
     if (kind == records::FeatureKind::kNone) continue;
     Known& known = known_.emplace(feature.key(), Known{.kind = kind, .sequence = feature.sequence()}).first->second;
+    if (pack != nullptr && std::count(pack->features().begin(), pack->features().end(), feature.key()) > 0 &&
+        batch::IsDType(feature.decode_raw())) {
+      known.element_bytes = static_cast<uint32_t>(batch::DTypeSize(static_cast<batch::DType>(feature.decode_raw())));
+    }
     // A field of text has the type that the job reads: digits may be text.
     if (records::HasFields(format())) known.kind = kind;
   }
@@ -164,7 +172,13 @@ records::FeatureRequest FeatureTypes::RequestOf(const std::string& feature) cons
   const records::FeatureKind kind = found->second.kind;
   return {.key = feature,
           .kind = kind == records::FeatureKind::kNone ? records::FeatureKind::kBytes : kind,
+          .element_bytes = found->second.element_bytes,
           .sequence = found->second.sequence};
+}
+
+uint32_t FeatureTypes::ElementBytesOf(const std::string& feature) const {
+  const auto found = known_.find(feature);
+  return found == known_.end() ? 0 : found->second.element_bytes;
 }
 
 void FeatureTypes::AddTo(std::span<const select::Operand> operands, v1::Selection* selection) const {
@@ -174,6 +188,7 @@ void FeatureTypes::AddTo(std::span<const select::Operand> operands, v1::Selectio
     if (std::any_of(selection->features().begin(), selection->features().end(), same)) continue;
     const Known& known = known_.at(operand.feature);
     v1::SelectedFeature* const feature = selection->add_features();
+    feature->set_element_bytes(known.element_bytes);
     feature->set_key(operand.feature);
     feature->set_type(TypeOf(known.kind));
     feature->set_sequence(known.sequence);

@@ -46,6 +46,8 @@ class FeatureTypes {
   std::map<std::string, select::ColumnType> Columns() const;
   // Returns the request for a feature of Columns().
   records::FeatureRequest RequestOf(const std::string& feature) const;
+  // Returns the bytes of a number in a packed feature with decode_raw; 0 for other features.
+  uint32_t ElementBytesOf(const std::string& feature) const;
   records::RecordFormat format() const { return format_.value_or(records::RecordFormat::kExample); }
 
   // Adds the format, and the features of the operands, to `selection`.
@@ -59,6 +61,7 @@ class FeatureTypes {
   struct Known {
     records::FeatureKind kind = records::FeatureKind::kNone;
     bool sequence = false;
+    uint32_t element_bytes = 0;  // ElementBytesOf()
     std::string path = {};       // the file that showed the type
     std::string last_path = {};  // the last file that has the feature
     // The type in another file, if it differs there.

@@ -36,6 +36,7 @@ uint64_t IdOf(const v1::Selection& selection) {
   for (const v1::SelectedFeature& feature : selection.features()) {
     add(feature.key());
     add(absl::StrCat(static_cast<int>(feature.type()), feature.sequence() ? " sequence" : ""));
+    if (feature.element_bytes() > 0) add(absl::StrCat("numbers of ", feature.element_bytes()));
   }
   add(absl::StrCat(static_cast<int>(selection.format()), selection.keep_out_bad() ? " keeps out bad" : ""));
   return Hash64(text);
@@ -83,6 +84,7 @@ class Filters final : public sources::RecordSelection {
     const auto features = filter_.FeaturesToRead(reader.index().kind().container);
     sources::SelectedRecords selected;
     GroupNames groups;
+    std::vector<uint32_t> lengths;  // if the selected records are packed
     RecordFilter::Scratch scratch;
     sources::RecordBuffer buffer;
     PS_RETURN_IF_ERROR(sources::ForEachRecord(
@@ -98,11 +100,18 @@ class Filters final : public sources::RecordSelection {
           if (!matches.ok()) return Bad(reader, k, read.ok(), matches.status(), &selected);
           if (!*matches) return absl::OkStatus();
           selected.numbers.push_back(static_cast<uint32_t>(k));
+          if (filter_.packing() != nullptr) lengths.push_back(scratch.length);
           if (!filter_.makes_groups()) return absl::OkStatus();
           const absl::Status added = groups.Add(scratch.group);
           return added.ok() ? added : AtPlace(reader.path(), added);
         }));
     selected.groups = groups.Take();
+    if (const plan::PackOptions* const packing = filter_.packing()) {
+      absl::StatusOr<plan::RecordPacks> packs = plan::PackRecords(lengths, *packing);
+      if (!packs.ok()) return AtPlace(reader.path(), packs.status());
+      selected.is_packed = true;
+      selected.packs = *std::move(packs);
+    }
     return selected;
   }
 

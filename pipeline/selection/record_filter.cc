@@ -77,6 +77,11 @@ absl::StatusOr<bool> RecordFilter::Matches(std::string_view record, Scratch* scr
 }
 
 absl::StatusOr<bool> RecordFilter::Keeps(const Step& step, std::string_view record, Scratch* scratch) const {
+  if (step.packing()) {
+    PS_ASSIGN_OR_RETURN(const std::optional<uint32_t> length, step.LengthOf(scratch->values));
+    scratch->length = length.value_or(0);
+    return length.has_value();
+  }
   if (!step.makes_groups()) return step.Keeps(record, format_, scratch->values);
   PS_ASSIGN_OR_RETURN(scratch->group, step.GroupOf(scratch->values));
   return true;

@@ -38,7 +38,8 @@ class RecordFilter {
   struct Scratch {
     records::ParsedExample parsed;
     std::vector<select::Value> values;
-    std::string group;  // if makes_groups(): the group of the last record that all steps keep
+    std::string group;    // if makes_groups(): the group of the last record that all steps keep
+    uint32_t length = 0;  // if packing(): the packed values of that record
   };
 
   // Returns the number of steps, from the first on, that keep the record before one that drops it. Evaluates no step
@@ -48,6 +49,10 @@ class RecordFilter {
   absl::StatusOr<size_t> CountMatches(std::string_view record, Scratch* scratch) const;
   // Returns whether the last step makes groups of the records.
   bool makes_groups() const { return !steps_.empty() && steps_.back().step.makes_groups(); }
+  // Returns how the last step packs records, or null if it does not.
+  const plan::PackOptions* packing() const {
+    return !steps_.empty() && steps_.back().step.packing() ? &*steps_.back().step.packing() : nullptr;
+  }
   // Returns whether all steps keep the record.
   absl::StatusOr<bool> Matches(std::string_view record, Scratch* scratch) const;
 
@@ -61,7 +66,8 @@ class RecordFilter {
   RecordFilter(std::vector<ParsedStep> steps, records::RecordParser parser)
       : steps_(std::move(steps)), parser_(std::move(parser)) {}
 
-  // Returns whether the step keeps the record. Sets scratch->group if the step makes groups.
+  // Returns whether the step keeps the record. Sets scratch->group if the step makes groups, and scratch->length if it
+  // packs records.
   absl::StatusOr<bool> Keeps(const Step& step, std::string_view record, Scratch* scratch) const;
   // Does the same as CountMatches() for a record in which a feature of some step is bad. `parsed` is that error.
   absl::StatusOr<size_t> CountStepByStep(std::string_view record, const absl::Status& parsed, Scratch* scratch) const;

@@ -1,8 +1,11 @@
 #include "pipeline/selection/step.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/fault.h"
 #include "base/little_endian.h"
 #include "base/ordered_key.h"
@@ -73,6 +76,8 @@ absl::StatusOr<Step> Step::Parse(const v1::Select& step, const std::string& plac
       return ParseGroups(step.sort().by(), absl::StrCat(place, ".sort.by"), Groups::kSorted, types);
     case v1::Select::kBucket:
       return ParseGroups(step.bucket().by(), absl::StrCat(place, ".bucket.by"), Groups::kSorted, types);
+    case v1::Select::kPack:
+      return ParsePack(step.pack(), absl::StrCat(place, ".pack"), types);
     case v1::Select::kSample:
       return Step(Part{.to = BoundOf(step.sample().fraction()), .seed = step.sample().seed(), .of_sample = true});
     default:
@@ -93,7 +98,30 @@ absl::StatusOr<Step> Step::ParseGroups(const std::string& by, const std::string&
   return parsed;
 }
 
+absl::StatusOr<Step> Step::ParsePack(const v1::Pack& pack, const std::string& field, const FeatureTypes& types) {
+  constexpr uint64_t kDefaultWindow = 4096;
+  Step parsed{Part{}};
+  parsed.packing_ = {.length = pack.length(),
+                     .longer = pack.longer() == v1::Pack::TRUNCATE ? plan::PackOptions::Longer::kTruncate
+                               : pack.longer() == v1::Pack::SPLIT  ? plan::PackOptions::Longer::kSplit
+                                                                   : plan::PackOptions::Longer::kDrop,
+                     .concatenate = pack.concatenate(),
+                     .overlap = pack.overlap(),
+                     .window = pack.window() == 0 ? kDefaultWindow : pack.window()};
+  parsed.longer_is_bad_ = pack.longer() == v1::Pack::FAIL && !pack.concatenate();
+  for (const std::string& feature : pack.features()) {
+    const uint32_t bytes = types.ElementBytesOf(feature);
+    const std::string text = absl::StrCat(bytes > 0 ? "bytes" : "len", "(col('", absl::CHexEscape(feature), "'))");
+    PS_ASSIGN_OR_RETURN(const select::Expression length,
+                        InField(select::Expression::ParseValue(text, types.Columns()), field + ".features"));
+    parsed.lengths_.push_back(length.operands()[0]);
+    parsed.bytes_of_numbers_.push_back(std::max<uint32_t>(bytes, 1));
+  }
+  return parsed;
+}
+
 std::span<const select::Operand> Step::operands() const {
+  if (packing_) return lengths_;
   if (!expression_) return {};
   return expression_->operands();
 }
@@ -118,6 +146,28 @@ absl::StatusOr<bool> Step::Keeps(std::string_view record, records::RecordFormat 
   }
   PS_ASSIGN_OR_RETURN(const select::Value value, ValueOf(values, "split by"));
   return part_->Has(select::HashWithSeed(value, part_->seed));
+}
+
+absl::StatusOr<std::optional<uint32_t>> Step::LengthOf(std::span<const select::Value> values) const {
+  uint64_t length = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const uint64_t of_feature = static_cast<uint64_t>(values[i].integer) / bytes_of_numbers_[i];
+    if (i == 0) length = of_feature;
+    if (of_feature == length) continue;
+    return WithFault(Fault::kWrongShape,
+                     absl::InvalidArgumentError(absl::StrCat(
+                         "'", lengths_[i].feature, "' has ", of_feature, of_feature == 1 ? " value" : " values", ", but '",
+                         lengths_[0].feature, "' has ", length, "; packed features have equally many")));
+  }
+  if (length <= packing_->length) return static_cast<uint32_t>(length);
+  if (longer_is_bad_ || length > UINT32_MAX) {
+    return WithFault(Fault::kOverLimit,
+                     absl::InvalidArgumentError(absl::StrCat(
+                         "'", lengths_[0].feature, "' has ", length, " values, and a packed row has ", packing_->length,
+                         ": set pack.longer to DROP, TRUNCATE or SPLIT")));
+  }
+  const bool drops = !packing_->concatenate && packing_->longer == plan::PackOptions::Longer::kDrop;
+  return drops ? std::nullopt : std::optional(static_cast<uint32_t>(length));
 }
 
 absl::StatusOr<std::string> Step::GroupOf(std::span<const select::Value> values) const {
@@ -168,6 +218,15 @@ std::string StepText(const v1::Select& step) {
   if (step.has_weights()) return absl::StrCat("weights by ", step.weights().by());
   if (step.has_sort()) return absl::StrCat("sort by ", step.sort().by());
   if (step.has_bucket()) return absl::StrCat("bucket by ", step.bucket().by());
+  if (step.has_pack()) {
+    const v1::Pack& pack = step.pack();
+    const std::string longer =
+        pack.concatenate() ? absl::StrCat(", concatenated", pack.overlap() == 0 ? "" : ", overlap ",
+                                          pack.overlap() == 0 ? "" : absl::StrCat(pack.overlap()))
+                           : absl::StrCat(", longer ", v1::Pack::Longer_Name(pack.longer()));
+    return absl::StrCat("pack of ", absl::StrJoin(pack.features(), ", "), " into rows of ", pack.length(), longer,
+                        pack.window() == 0 ? "" : absl::StrCat(", window ", pack.window()));
+  }
   if (step.has_take()) return absl::StrCat("take ", step.take());
   if (step.has_skip()) return absl::StrCat("skip ", step.skip());
   if (step.has_range()) {

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "penstock/v1/job.pb.h"
+#include "pipeline/plan/record_packs.h"
 #include "pipeline/select/expression.h"
 #include "pipeline/selection/feature_types.h"
 
@@ -34,6 +35,8 @@ class Step {
   bool reads_content() const { return !expression_; }
   // Returns whether the step makes groups of the records, and keeps those that have one.
   bool makes_groups() const { return groups_ != Groups::kNone; }
+  // Returns how the step packs records; none if it does not.
+  const std::optional<plan::PackOptions>& packing() const { return packing_; }
 
   // Returns whether the step, which makes no groups, keeps the record. `values` are those of operands(). `record` may
   // be a part of the record unless reads_content(). Returns InvalidArgument if the record is bad: it has no value to
@@ -44,6 +47,10 @@ class Step {
   // (base/ordered_key.h). `values` are as for Keeps(). Requires makes_groups(). Returns InvalidArgument if the record
   // has no value or NaN, one of more than kMaxGroupName bytes, or a weight that is negative or infinite.
   absl::StatusOr<std::string> GroupOf(std::span<const select::Value> values) const;
+  // Returns the number of a record's values that are packed; none if the step drops the record, because it has too many.
+  // `values` are as for Keeps(). Requires packing(). Returns InvalidArgument if the packed features have different
+  // numbers of values, or too many.
+  absl::StatusOr<std::optional<uint32_t>> LengthOf(std::span<const select::Value> values) const;
   static constexpr size_t kMaxGroupName = 256;
 
  private:
@@ -64,6 +71,8 @@ class Step {
   static absl::StatusOr<Step> ParseGroups(const std::string& by, const std::string& field, Groups groups,
                                           const FeatureTypes& types);
 
+  static absl::StatusOr<Step> ParsePack(const v1::Pack& pack, const std::string& field, const FeatureTypes& types);
+
   // Returns the value of the expression. Returns InvalidArgument if the record has none; `purpose` is for the message.
   absl::StatusOr<select::Value> ValueOf(std::span<const select::Value> values, absl::string_view purpose) const;
   absl::Status NoValue(absl::string_view purpose) const;
@@ -71,6 +80,10 @@ class Step {
   std::optional<select::Expression> expression_;  // a condition, or the value that a part hashes; none: the content
   std::optional<Part> part_;                      // none: expression_ is a condition, or makes groups
   Groups groups_ = Groups::kNone;
+  std::optional<plan::PackOptions> packing_;
+  bool longer_is_bad_ = false;              // packing_: a record with too many values is bad
+  std::vector<select::Operand> lengths_;    // packing_: one for each packed feature
+  std::vector<uint32_t> bytes_of_numbers_;  // the same: the value of the operand counts so many for one number
 };
 
 // Returns the hash of a record's content: HashWithSeed() of its bytes. For a tar sample it is that of the hashes of
@@ -78,8 +91,8 @@ class Step {
 // matter. Returns InvalidArgument for a malformed sample.
 absl::StatusOr<uint64_t> HashContent(std::string_view record, records::RecordFormat format, uint64_t seed);
 
-// Returns the step as messages and listings show it: a filter's text, or "split of patient_id from 0 to 0.9". A step
-// that makes groups has only its expression in the text, because nothing else concerns indexes.
+// Returns the step as messages and listings show it: a filter's text, or "split of patient_id from 0 to 0.9". The text
+// has all that concerns indexes: of a step that makes groups, only the expression.
 std::string StepText(const v1::Select& step);
 
 }  // namespace penstock::selection

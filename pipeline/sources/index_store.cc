@@ -84,6 +84,10 @@ absl::StatusOr<LoadedIndex> BuildWholeIndex(storage::Storage* storage, const std
 // Returns the records of `whole` that `earlier` has, if it is an index of the same content.
 std::shared_ptr<const ShardIndex> SameRecords(const std::shared_ptr<const ShardIndex>& whole,
                                               const ShardIndex& earlier) {
+  if (earlier.is_packed()) {
+    const std::shared_ptr<const ShardIndex> records = SameRecords(whole, *earlier.packs().records);
+    return records == nullptr ? nullptr : std::make_shared<const ShardIndex>(records->Packed(earlier.packs().rows));
+  }
   if (!earlier.is_selected()) return earlier.content_hash == whole->content_hash ? whole : nullptr;
   if (earlier.whole_hash() != whole->content_hash || earlier.shard_records() != whole->record_count()) return nullptr;
   return std::make_shared<const ShardIndex>(whole->Selected(earlier.numbers(), earlier.left_out(), earlier.Groups()));
@@ -99,9 +103,9 @@ absl::StatusOr<LoadedIndex> SelectFrom(storage::Storage* storage, const std::str
   PS_ASSIGN_OR_RETURN(std::unique_ptr<storage::StoredFile> file, storage->OpenAndWait(path));
   PS_ASSIGN_OR_RETURN(const auto reader, ShardReader::Open(std::move(file), whole.index));
   PS_ASSIGN_OR_RETURN(const SelectedRecords selected, options.selection->Select(*reader, options.stop));
-  LoadedIndex made{.index = std::make_shared<const ShardIndex>(
-                       whole.index->Selected(selected.numbers, selected.bad, selected.groups)),
-                   .built = true};
+  ShardIndex index = whole.index->Selected(selected.numbers, selected.bad, selected.groups);
+  if (selected.is_packed) index = index.Packed(selected.packs);
+  LoadedIndex made{.index = std::make_shared<const ShardIndex>(std::move(index)), .built = true};
   if (selected.bad > 0) {
     made.left_out = absl::StrCat(path, ": ", selected.bad, selected.bad == 1 ? " record is" : " records are",
                                  " bad, and left out of the selection; the first: ", selected.first_bad.message());

@@ -15,6 +15,8 @@ namespace penstock::sources {
 struct SelectedRecords {
   std::vector<uint32_t> numbers;  // ascending
   IndexGroups groups = {};        // a selection that makes groups sets the group of each record
+  bool is_packed = false;         // a selection that packs records sets `packs`, whose records count only selected ones
+  plan::RecordPacks packs = {};
   // Records that are bad, so that the selection leaves them out. `first_bad` names file and record.
   uint64_t bad = 0;
   absl::Status first_bad;

@@ -11,6 +11,7 @@ namespace penstock::sources {
 
 uint64_t ShardIndex::RecordOffset(uint64_t k) const {
   PS_CHECK(k <= lengths_.size());
+  if (is_packed() && k < lengths_.size()) return packs_.records->RecordOffset(packs_.rows.Row(k)[0].record);
   return k == lengths_.size() ? stream_size_ : OffsetAt(PlaceOf(k));
 }
 
@@ -76,6 +77,15 @@ IndexGroups ShardIndex::Groups() const {
 
 ShardIndex ShardIndex::Selected(std::span<const uint32_t> numbers, uint64_t left_out, const IndexGroups& groups) const {
   PS_CHECK(places_.empty());
+  if (is_packed()) {
+    plan::RecordPacks rows;
+    for (const uint32_t number : numbers) {
+      const auto row = packs_.rows.Row(number);
+      rows.parts.insert(rows.parts.end(), row.begin(), row.end());
+      rows.ends.push_back(static_cast<uint32_t>(rows.parts.size()));
+    }
+    return packs_.records->Packed(std::move(rows));
+  }
   if (numbers.size() == record_count() && groups.names.empty()) return *this;
   ShardIndex made(kind_);
   made.selected_ = true;
@@ -126,6 +136,10 @@ size_t ShardIndex::MemoryBytes() const {
                  gaps_.capacity() * sizeof(Gap) + numbers_.capacity() * sizeof(numbers_[0]) +
                  places_.capacity() * sizeof(places_[0]) + group_records_.capacity() * sizeof(group_records_[0]) +
                  restart_points.capacity() * sizeof(RestartPoint);
+  if (is_packed()) {
+    bytes += packs_.records->MemoryBytes() + packs_.rows.parts.capacity() * sizeof(plan::PackPart) +
+             packs_.rows.ends.capacity() * sizeof(uint32_t);
+  }
   for (const std::string& name : group_names_) bytes += sizeof(name) + name.capacity();
   for (const RestartPoint& point : restart_points) bytes += point.window.capacity();
   return bytes;

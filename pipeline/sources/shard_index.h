@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "base/file.h"
 #include "base/prefetch.h"
 #include "base/wire.h"
+#include "pipeline/plan/record_packs.h"
 #include "pipeline/sources/member_table.h"
 #include "pipeline/sources/shard_kind.h"
 #include "pipeline/sources/tfrecord/framing.h"
@@ -43,6 +45,17 @@ struct RestartPoint {
   bool operator==(const RestartPoint&) const = default;
 };
 
+class ShardIndex;
+
+// The rows of a packed index.
+struct IndexPacks {
+  // The index of the single records, which is not packed itself. Null: the index is not packed.
+  std::shared_ptr<const ShardIndex> records = nullptr;
+  plan::RecordPacks rows = {};  // of `records`
+
+  bool operator==(const IndexPacks& other) const;
+};
+
 // Plain data: copyable, and safe to read from many threads once built. Takes about 4 bytes per record, plus the members
 // of a container without checksums (MemberTable) and the restart windows of a compressed shard.
 //
@@ -54,6 +67,9 @@ struct RestartPoint {
 //
 // The records of a selected index may have groups. They are then numbered in the order of their groups, and in a group
 // in the order of the file.
+//
+// The records of a packed index are rows of several records (pack_frame.h). Its blob and its content hash cover them.
+// It has no members, head, gaps or restart points of its own: those are in packs().records, and a read needs only that.
 class ShardIndex {
  public:
   explicit ShardIndex(const ShardKind& kind = {}) : kind_(kind), frame_bytes_(FrameBytesOf(kind.container)) {}
@@ -73,14 +89,22 @@ class ShardIndex {
 
   uint64_t record_count() const { return lengths_.size(); }
   // Returns whether the index has only the selected records of its shard.
-  bool is_selected() const { return selected_; }
-  // Returns the number of records of the shard, selected or not.
-  uint64_t shard_records() const { return selected_ ? shard_records_ : lengths_.size(); }
+  bool is_selected() const { return selected_ || is_packed(); }
+  // Returns the number of records of the shard, selected or not, and packed or not.
+  uint64_t shard_records() const {
+    if (is_packed()) return packs_.records->shard_records();
+    return selected_ ? shard_records_ : lengths_.size();
+  }
   // Returns the numbers of the selected records, ascending; empty unless is_selected().
   std::span<const uint32_t> numbers() const { return numbers_; }
+  // Returns whether the records are rows of several records of the shard.
+  bool is_packed() const { return packs_.records != nullptr; }
+  const IndexPacks& packs() const { return packs_; }
   // Returns whether record k + 1 is after the end of record k in the shard. If not, RangeBytes() needs a `count` of at
   // most 1.
-  bool is_in_file_order() const { return places_.empty() && (step_bytes_ == 0 || step_bytes_ >= longest_); }
+  bool is_in_file_order() const {
+    return !is_packed() && places_.empty() && (step_bytes_ == 0 || step_bytes_ >= longest_);
+  }
   // Return the names of the groups, ascending, and the number of records of each; empty if there are no groups.
   std::span<const std::string> group_names() const { return group_names_; }
   std::span<const uint32_t> group_records() const { return group_records_; }
@@ -88,11 +112,12 @@ class ShardIndex {
   // Returns the content hash of the index of all records; 0 unless is_selected().
   uint64_t whole_hash() const { return whole_hash_; }
   // Returns the number of bad records that the selection left out.
-  uint64_t left_out() const { return left_out_; }
-  // Returns the number of record k among all records of the shard: k, unless is_selected(). k < record_count(), here
-  // and below.
+  uint64_t left_out() const { return is_packed() ? packs_.records->left_out() : left_out_; }
+  // Returns the number of record k among all records of the shard: k, unless is_selected(). In a packed index it is the
+  // number of the row. k < record_count(), here and below.
   uint64_t NumberInShard(uint64_t k) const { return selected_ ? numbers_[PlaceOf(k)] : k; }
-  // Returns the size of record k's data, without its frame.
+  // Returns the size of record k's data, without its frame. For a row of a packed index, these are the bytes of
+  // pack_frame.h, but at most 2^32 - 1.
   uint32_t RecordLength(uint64_t k) const { return lengths_[PlaceOf(k)]; }
   // Returns the bytes that every record's data begin with, but that the shard stores once: the row of names of a CSV
   // file, with "\n"; the header of one row of an array (npy/npy_container.h). Empty in other containers. No length of a
@@ -106,7 +131,7 @@ class ShardIndex {
   // Returns the number of stored bytes of record k: the size of a read of the record.
   uint64_t StoredBytes(uint64_t k) const { return uint64_t{RecordLength(k)} + frame_bytes_; }
   // Returns the offset of record k's stored bytes in the stream. k == record_count() gives stream_size(). Takes
-  // constant time.
+  // constant time. For a row of a packed index, it is that of its first record.
   uint64_t RecordOffset(uint64_t k) const;
   // Prefetches the entries of record k, for RecordOffset and RecordLength, into the processor's cache.
   void WillLookAt(uint64_t k) const {
@@ -144,6 +169,9 @@ class ShardIndex {
   // of the others are bad. Its content hash covers this index's hash, the numbers and the groups. Returns a copy of
   // this index if they are all its records and have no groups. This index must have no groups.
   ShardIndex Selected(std::span<const uint32_t> numbers, uint64_t left_out = 0, const IndexGroups& groups = {}) const;
+  // Returns the index of these rows of this index's records, which must not be packed or have groups. Its content hash
+  // covers this index's hash and the rows.
+  ShardIndex Packed(plan::RecordPacks rows) const;
   // Frees spare capacity. Call it after the last AppendRecord.
   void Compact();
   // Returns the number of heap bytes of the index.
@@ -175,6 +203,8 @@ class ShardIndex {
   // and the steps.
   absl::Status ParseSections(uint32_t version, WireReader* in, std::span<const uint32_t> lengths,
                              std::vector<Gap>* gaps);
+  std::string SerializePacks() const;
+  static absl::StatusOr<ShardIndex> ParsePacks(std::string_view body);
   absl::Status ParseNumbers(std::string_view section, size_t records);
   absl::Status ParseGroups(std::string_view section, size_t records);
   void SetGroups(const IndexGroups& groups);
@@ -202,6 +232,7 @@ class ShardIndex {
   std::vector<uint32_t> places_;  // by record
   std::vector<std::string> group_names_;
   std::vector<uint32_t> group_records_;
+  IndexPacks packs_;
   uint64_t stream_size_ = 0;
   uint64_t data_bytes_ = 0;
 };

@@ -35,10 +35,10 @@
 //   restart points, for each: stream offset and file offset as differences to the last, u8 bits | stream_start << 7,
 //     window bytes, window,
 //   u64 XXH64 of all before.  Fixed-width numbers are little-endian.
+// Version 6, of a packed index, has other parts (shard_index_packs.cc).
 namespace penstock::sources {
 namespace {
 
-constexpr std::string_view kMagic = "PSIX";
 constexpr uint32_t kVersion = 1;
 constexpr uint32_t kVersionWithTag = 2;
 constexpr uint32_t kVersionWithSections = 3;
@@ -59,18 +59,6 @@ constexpr size_t kChecksumBytes = 8;
 // No compressed window is larger than this: 32 KiB and zlib's own overhead.
 constexpr uint64_t kMaxWindowBytes = 33 << 10;
 
-absl::Status Damaged(std::string_view what) {
-  return absl::DataLossError(absl::StrCat("damaged shard index: ", absl::string_view(what.data(), what.size())));
-}
-
-template <typename T>
-bool ReadFixed(WireReader* in, T* value) {
-  std::string_view bytes;
-  if (!in->ReadBytes(sizeof(T), &bytes)) return false;
-  *value = LoadLittleEndian<T>(bytes.data());
-  return true;
-}
-
 void AppendSection(uint64_t number, std::string_view content, std::string* out) {
   AppendVarint(number, out);
   AppendVarint(content.size(), out);
@@ -81,7 +69,7 @@ absl::Status ParseRestartPoints(WireReader* in, uint64_t stream_size, uint64_t f
                                 std::vector<RestartPoint>* points) {
   uint64_t count = 0;
   // Each takes at least 4 bytes, so a forged count allocates nothing.
-  if (!in->ReadVarint(&count) || count > in->left() / 4) return Damaged("restart points");
+  if (!in->ReadVarint(&count) || count > in->left() / 4) return DamagedIndex("restart points");
   points->reserve(count);
   for (uint64_t i = 0; i < count; ++i) {
     uint64_t stream_step = 0, file_step = 0, window_bytes = 0;
@@ -90,14 +78,14 @@ absl::Status ParseRestartPoints(WireReader* in, uint64_t stream_size, uint64_t f
     if (!in->ReadVarint(&stream_step) || !in->ReadVarint(&file_step) || !ReadFixed(in, &bits) ||
         !in->ReadVarint(&window_bytes) || window_bytes > kMaxWindowBytes ||
         !in->ReadBytes(static_cast<size_t>(window_bytes), &window)) {
-      return Damaged("a restart point");
+      return DamagedIndex("a restart point");
     }
     RestartPoint point;
     const uint64_t last_stream = i == 0 ? 0 : points->back().stream_offset;
     const uint64_t last_file = i == 0 ? 0 : points->back().file_offset;
     if (stream_step > stream_size - last_stream || file_step > file_size - last_file || (i == 0 && stream_step != 0) ||
         (i > 0 && stream_step == 0)) {
-      return Damaged("the order of restart points");
+      return DamagedIndex("the order of restart points");
     }
     point.stream_offset = last_stream + stream_step;
     point.file_offset = last_file + file_step;
@@ -105,7 +93,7 @@ absl::Status ParseRestartPoints(WireReader* in, uint64_t stream_size, uint64_t f
     point.bits = bits & 0x7f;
     if (point.bits > 7 || (point.bits > 0 && (point.stream_start || point.file_offset == 0)) ||
         (point.stream_start && !window.empty())) {
-      return Damaged("the bits of a restart point");
+      return DamagedIndex("the bits of a restart point");
     }
     point.window = std::string(window);
     points->push_back(std::move(point));
@@ -127,7 +115,13 @@ std::string GroupSection(const IndexGroups& groups) {
 }
 
 std::string ShardIndex::Serialize() const {
-  std::string out(kMagic);
+  std::string out(kIndexMagic);
+  if (is_packed()) {
+    AppendFixed(kVersionOfPacked, &out);
+    out += SerializePacks();
+    AppendFixed(Hash64(out), &out);
+    return out;
+  }
   const bool sections = selected_ || kind_.container != ContainerKind::kTfRecord;
   AppendFixed(step_bytes_ > 0 ? kVersionWithSteps
               : selected_     ? kVersionOfSelected
@@ -201,19 +195,19 @@ absl::Status ShardIndex::ParseNumbers(std::string_view section, size_t records) 
   WireReader in(section);
   if (!ReadFixed(&in, &whole_hash_) || !in.ReadVarint(&shard_records_) || !in.ReadVarint(&left_out_) ||
       records > in.left()) {
-    return Damaged("its numbers");
+    return DamagedIndex("its numbers");
   }
   numbers_.reserve(records);
   uint64_t next = 0;
   for (size_t i = 0; i < records; ++i) {
     uint64_t step = 0;
     if (!in.ReadVarint(&step) || step >= shard_records_ || next + step >= shard_records_) {
-      return Damaged("a number");
+      return DamagedIndex("a number");
     }
     numbers_.push_back(static_cast<uint32_t>(next + step));
     next += step + 1;
   }
-  return in.done() && shard_records_ <= UINT32_MAX ? absl::OkStatus() : Damaged("its numbers");
+  return in.done() && shard_records_ <= UINT32_MAX ? absl::OkStatus() : DamagedIndex("its numbers");
 }
 
 absl::Status ShardIndex::ParseGroups(std::string_view section, size_t records) {
@@ -221,22 +215,22 @@ absl::Status ShardIndex::ParseGroups(std::string_view section, size_t records) {
   IndexGroups groups;
   uint64_t names = 0;
   if (!in.ReadVarint(&names) || names == 0 || names > records || names > in.left() || !group_names_.empty()) {
-    return Damaged("its groups");
+    return DamagedIndex("its groups");
   }
   for (uint64_t i = 0; i < names; ++i) {
     std::string_view name;
-    if (!in.ReadLengthPrefixed(&name) || (i > 0 && name <= groups.names.back())) return Damaged("the name of a group");
+    if (!in.ReadLengthPrefixed(&name) || (i > 0 && name <= groups.names.back())) return DamagedIndex("the name of a group");
     groups.names.emplace_back(name);
   }
   std::vector<bool> has_record(names, false);
   for (size_t i = 0; i < records; ++i) {
     uint64_t group = 0;
-    if (!in.ReadVarint(&group) || group >= names) return Damaged("a group");
+    if (!in.ReadVarint(&group) || group >= names) return DamagedIndex("a group");
     groups.of_records.push_back(static_cast<uint32_t>(group));
     has_record[group] = true;
   }
   if (!in.done() || std::find(has_record.begin(), has_record.end(), false) != has_record.end()) {
-    return Damaged("its groups");
+    return DamagedIndex("its groups");
   }
   SetGroups(groups);
   return absl::OkStatus();
@@ -246,12 +240,12 @@ absl::Status ShardIndex::ParseSteps(std::string_view section, std::span<const ui
   WireReader in(section);
   uint64_t first = 0, step = 0, selected = 0;
   if (!in.ReadVarint(&first) || !in.ReadVarint(&step) || !in.ReadVarint(&selected) || !in.done()) {
-    return Damaged("its steps");
+    return DamagedIndex("its steps");
   }
   const bool is_even = std::all_of(lengths.begin(), lengths.end(), [&](uint32_t each) { return each == lengths[0]; });
   if (kind_.container != ContainerKind::kNpy || step == 0 || step > kMaxStepBytes || first > kMaxGapBytes ||
       selected > 1 || !is_even || step_bytes_ > 0) {
-    return Damaged("its steps");
+    return DamagedIndex("its steps");
   }
   SetSteps(first, step);
   selected_ = selected == 1;
@@ -262,21 +256,21 @@ absl::Status ShardIndex::ParseSections(uint32_t version, WireReader* in, std::sp
                                        std::vector<Gap>* gaps) {
   uint64_t sections = 0;
   bool has_members = HasChecksums(kind_.container), has_numbers = false;
-  if (!in->ReadVarint(&sections)) return Damaged("its sections");
+  if (!in->ReadVarint(&sections)) return DamagedIndex("its sections");
   for (uint64_t i = 0; i < sections; ++i) {
     uint64_t number = 0;
     std::string_view content;
-    if (!in->ReadVarint(&number) || !in->ReadLengthPrefixed(&content)) return Damaged("a section");
+    if (!in->ReadVarint(&number) || !in->ReadLengthPrefixed(&content)) return DamagedIndex("a section");
     if (number == kMemberSection) {
-      if (HasChecksums(kind_.container)) return Damaged("its members");
+      if (HasChecksums(kind_.container)) return DamagedIndex("its members");
       std::optional<MemberTable> table = MemberTable::Parse(content, lengths);
-      if (!table.has_value()) return Damaged("its members");
+      if (!table.has_value()) return DamagedIndex("its members");
       members_ = *std::move(table);
       has_members = true;
     }
     if (number == kHeadSection) {
       if (!HasHead(kind_.container) || content.size() > kMaxHeadBytes || !content.ends_with('\n')) {
-        return Damaged("its head");
+        return DamagedIndex("its head");
       }
       head_ = content;
     }
@@ -285,7 +279,7 @@ absl::Status ShardIndex::ParseSections(uint32_t version, WireReader* in, std::sp
       has_numbers = true;
     }
     if (number == kGroupSection) {
-      if (!selected_) return Damaged("its groups");
+      if (!selected_) return DamagedIndex("its groups");
       PS_RETURN_IF_ERROR(ParseGroups(content, lengths.size()));
     }
     if (number == kStepSection && version == kVersionWithSteps) PS_RETURN_IF_ERROR(ParseSteps(content, lengths));
@@ -294,49 +288,51 @@ absl::Status ShardIndex::ParseSections(uint32_t version, WireReader* in, std::sp
     uint64_t stream = 0;
     while (!gap_reader.done()) {
       uint64_t step = 0, bytes = 0;
-      if (!gap_reader.ReadVarint(&step) || !gap_reader.ReadVarint(&bytes)) return Damaged("a gap");
+      if (!gap_reader.ReadVarint(&step) || !gap_reader.ReadVarint(&bytes)) return DamagedIndex("a gap");
       const uint64_t last = gaps->empty() ? 0 : gaps->back().record;
       if (step >= lengths.size() - last || (step == 0 && !gaps->empty()) || bytes == 0 ||
           bytes > kMaxGapBytes - stream) {
-        return Damaged("a gap");
+        return DamagedIndex("a gap");
       }
       stream += bytes;
       gaps->push_back({last + step, bytes});
     }
   }
-  if (selected_ && !has_numbers) return Damaged("its numbers");
+  if (selected_ && !has_numbers) return DamagedIndex("its numbers");
   if ((version == kVersionWithSteps) != (step_bytes_ > 0) || (step_bytes_ > 0 && !gaps->empty())) {
-    return Damaged("its steps");
+    return DamagedIndex("its steps");
   }
-  if (HasHead(kind_.container) && !lengths.empty() && head_.empty()) return Damaged("its head");
+  if (HasHead(kind_.container) && !lengths.empty() && head_.empty()) return DamagedIndex("its head");
   if (has_members) return absl::OkStatus();
   return absl::FailedPreconditionError("a shard index of an earlier release, without the members of its samples");
 }
 
 absl::StatusOr<ShardIndex> ShardIndex::Parse(std::string_view blob) {
-  if (blob.size() < kMagic.size() + sizeof(kVersion) + kChecksumBytes || blob.substr(0, kMagic.size()) != kMagic) {
+  if (blob.size() < kIndexMagic.size() + sizeof(kVersion) + kChecksumBytes || blob.substr(0, kIndexMagic.size()) != kIndexMagic) {
     return absl::DataLossError("not a shard index");
   }
-  const uint32_t version = LoadLittleEndian<uint32_t>(blob.data() + kMagic.size());
-  if (version < kVersion || version > kVersionWithSteps) {
+  const uint32_t version = LoadLittleEndian<uint32_t>(blob.data() + kIndexMagic.size());
+  if (version < kVersion || version > kVersionOfPacked) {
     return absl::FailedPreconditionError(
-        absl::StrCat("a shard index of version ", version, "; this release reads versions up to ", kVersionWithSteps));
+        absl::StrCat("a shard index of version ", version, "; this release reads versions up to ", kVersionOfPacked));
   }
   const std::string_view body = blob.substr(0, blob.size() - kChecksumBytes);
   if (Hash64(body) != LoadLittleEndian<uint64_t>(blob.data() + body.size())) {
-    return Damaged("wrong checksum");
+    return DamagedIndex("wrong checksum");
   }
 
-  WireReader in(body.substr(kMagic.size() + sizeof(kVersion)));
+  if (version == kVersionOfPacked) return ParsePacks(body.substr(kIndexMagic.size() + sizeof(kVersion)));
+
+  WireReader in(body.substr(kIndexMagic.size() + sizeof(kVersion)));
   const bool has_sections = version >= kVersionWithSections;
   uint8_t compression = 0, container = 0;
-  if (!ReadFixed(&in, &compression) || (has_sections && !ReadFixed(&in, &container))) return Damaged("header");
+  if (!ReadFixed(&in, &compression) || (has_sections && !ReadFixed(&in, &container))) return DamagedIndex("header");
   if (compression < static_cast<uint8_t>(Compression::kNone) ||
       compression > static_cast<uint8_t>(Compression::kZlib)) {
-    return Damaged("unknown compression");
+    return DamagedIndex("unknown compression");
   }
   if (version == kVersionWithSections && container == static_cast<uint8_t>(ContainerKind::kTfRecord)) {
-    return Damaged("the container is that of version 1");
+    return DamagedIndex("the container is that of version 1");
   }
   if (container > static_cast<uint8_t>(kLastContainer)) {
     return absl::FailedPreconditionError(
@@ -346,23 +342,23 @@ absl::StatusOr<ShardIndex> ShardIndex::Parse(std::string_view blob) {
   index.selected_ = version == kVersionOfSelected;
   uint64_t records = 0;
   if (!in.ReadVarint(&index.file_size) || !ReadFixed(&in, &index.mtime_ns) || !ReadFixed(&in, &index.content_hash)) {
-    return Damaged("header");
+    return DamagedIndex("header");
   }
   if (version != kVersion) {
     uint64_t tag_bytes = 0;
     std::string_view tag;
     if (!in.ReadVarint(&tag_bytes) || (tag_bytes == 0 && !has_sections) || tag_bytes > kMaxTagBytes ||
         !in.ReadBytes(static_cast<size_t>(tag_bytes), &tag)) {
-      return Damaged("the tag");
+      return DamagedIndex("the tag");
     }
     index.tag = std::string(tag);
   }
-  if (!in.ReadVarint(&records) || records > in.left()) return Damaged("header");
+  if (!in.ReadVarint(&records) || records > in.left()) return DamagedIndex("header");
   std::vector<uint32_t> lengths;
   lengths.reserve(records);
   for (uint64_t i = 0; i < records; ++i) {
     uint64_t length = 0;
-    if (!in.ReadVarint(&length) || length > kLargestMaxRecordBytes) return Damaged("a length");
+    if (!in.ReadVarint(&length) || length > kLargestMaxRecordBytes) return DamagedIndex("a length");
     lengths.push_back(static_cast<uint32_t>(length));
   }
   std::vector<Gap> gaps;
@@ -373,15 +369,15 @@ absl::StatusOr<ShardIndex> ShardIndex::Parse(std::string_view blob) {
     index.AppendLength(lengths[i]);
   }
   PS_RETURN_IF_ERROR(ParseRestartPoints(&in, index.stream_size_, index.file_size, &index.restart_points));
-  if (!in.done()) return Damaged("bytes after its end");
+  if (!in.done()) return DamagedIndex("bytes after its end");
   const bool plain = index.kind_.compression == Compression::kNone;
   // A tar archive has blocks after its last record. A selection may leave out the last record.
   const bool whole = index.kind_.container == ContainerKind::kTfRecord && !index.selected_;
   if (plain && (whole ? index.stream_size_ != index.file_size : index.stream_size_ > index.file_size)) {
-    return Damaged("its records do not add up to the file");
+    return DamagedIndex("its records do not add up to the file");
   }
   if (plain ? !index.restart_points.empty() : (index.stream_size_ > 0 && index.restart_points.empty())) {
-    return Damaged("restart points do not fit the compression");
+    return DamagedIndex("restart points do not fit the compression");
   }
   index.Compact();
   return index;

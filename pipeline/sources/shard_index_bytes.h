@@ -2,9 +2,14 @@
 #ifndef PENSTOCK_PIPELINE_SOURCES_SHARD_INDEX_BYTES_H_
 #define PENSTOCK_PIPELINE_SOURCES_SHARD_INDEX_BYTES_H_
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "base/little_endian.h"
+#include "base/wire.h"
 #include "pipeline/sources/shard_index.h"
 
 namespace penstock::sources {
@@ -17,8 +22,32 @@ void AppendFixed(T value, std::string* out) {
   out->append(bytes, sizeof(bytes));
 }
 
+// Reads what AppendFixed() has written; false if the bytes end before.
+template <typename T>
+bool ReadFixed(WireReader* in, T* value) {
+  std::string_view bytes;
+  if (!in->ReadBytes(sizeof(T), &bytes)) return false;
+  *value = LoadLittleEndian<T>(bytes.data());
+  return true;
+}
+
+// Returns the error of a damaged blob. `what` is the part with the damage.
+inline absl::Status DamagedIndex(std::string_view what) {
+  return absl::DataLossError(absl::StrCat("damaged shard index: ", absl::string_view(what.data(), what.size())));
+}
+
 // Returns the section of groups in the blob (shard_index_blob.cc).
 std::string GroupSection(const IndexGroups& groups);
+
+// What a blob begins with, before its version, and the version of a packed index.
+constexpr std::string_view kIndexMagic = "PSIX";
+constexpr uint32_t kVersionOfPacked = 6;
+
+// Returns whether a blob has that version.
+inline bool IsPackedIndex(std::string_view blob) {
+  return blob.size() >= kIndexMagic.size() + sizeof(kVersionOfPacked) &&
+         LoadLittleEndian<uint32_t>(blob.data() + kIndexMagic.size()) == kVersionOfPacked;
+}
 
 }  // namespace penstock::sources
 

@@ -46,6 +46,11 @@ ShardReader::~ShardReader() = default;
 absl::StatusOr<std::unique_ptr<ShardReader>> ShardReader::Open(std::unique_ptr<RandomAccessFile> file,
                                                                std::shared_ptr<const ShardIndex> index,
                                                                const ShardReaderOptions& options) {
+  if (index->is_packed()) {
+    std::unique_ptr<ShardReader> reader(new ShardReader(nullptr, index, options));
+    PS_ASSIGN_OR_RETURN(reader->single_, Open(std::move(file), index->packs().records, options));
+    return reader;
+  }
   std::unique_ptr<ShardReader> reader(new ShardReader(std::move(file), std::move(index), options));
   PS_RETURN_IF_ERROR(reader->CheckUnchanged());
   return reader;
@@ -54,6 +59,11 @@ absl::StatusOr<std::unique_ptr<ShardReader>> ShardReader::Open(std::unique_ptr<R
 absl::StatusOr<std::unique_ptr<ShardReader>> ShardReader::Open(std::unique_ptr<storage::StoredFile> file,
                                                                std::shared_ptr<const ShardIndex> index,
                                                                const ShardReaderOptions& options) {
+  if (index->is_packed()) {
+    std::unique_ptr<ShardReader> reader(new ShardReader(nullptr, index, options));
+    PS_ASSIGN_OR_RETURN(reader->single_, Open(std::move(file), index->packs().records, options));
+    return reader;
+  }
   const storage::StoredFile* const stored = file.get();
   PS_ASSIGN_OR_RETURN(std::unique_ptr<ShardReader> reader,
                       Open(std::unique_ptr<RandomAccessFile>(std::move(file)), std::move(index), options));
@@ -77,6 +87,7 @@ absl::Status ShardReader::CheckRange(uint64_t first, uint64_t count) const {
 }
 
 uint64_t ShardReader::StoredBytes(uint64_t k, const RequestedFeatures* features) const {
+  if (single_ != nullptr) return StoredBytesOfRow(k, features);
   return index_->head().size() + container_.StoredBytes(*index_, k, features);
 }
 
@@ -198,6 +209,11 @@ absl::Status ShardReader::ReadStored(uint64_t k, const RequestedFeatures* featur
 }
 
 void ShardReader::WillRead(uint64_t k, const RequestedFeatures* features) const {
+  if (single_ != nullptr) {
+    if (!CheckRange(k, 1).ok()) return;
+    for (const plan::PackPart& part : index_->packs().rows.Row(k)) single_->WillRead(part.record, features);
+    return;
+  }
   if (index_->kind().compression != Compression::kNone || !CheckRange(k, 1).ok()) return;
   PrefetchObject(file_.get());
   index_->WillLookAt(k);
@@ -208,6 +224,10 @@ void ShardReader::WillRead(uint64_t k, const RequestedFeatures* features) const 
 absl::StatusOr<std::string_view> ShardReader::ReadRecord(uint64_t k, char* buffer,
                                                          const RequestedFeatures* features) const {
   PS_RETURN_IF_ERROR(CheckRange(k, 1));
+  if (single_ != nullptr) {
+    return ReadRow(k, buffer, features,
+                   [&](uint64_t part, char* out) { return single_->ReadRecord(part, out, features); });
+  }
   const absl::Status read = ReadStored(k, features, nullptr, StoredIn(buffer));
   PS_RETURN_IF_ERROR(CheckUnchanged());
   if (!read.ok()) return AtRecord(k, read);
@@ -217,6 +237,10 @@ absl::StatusOr<std::string_view> ShardReader::ReadRecord(uint64_t k, char* buffe
 absl::StatusOr<std::string_view> ShardReader::ReadRecordPastCaches(uint64_t k, char* buffer,
                                                                    const RequestedFeatures* features) const {
   PS_RETURN_IF_ERROR(CheckRange(k, 1));
+  if (single_ != nullptr) {
+    return ReadRow(k, buffer, features,
+                   [&](uint64_t part, char* out) { return single_->ReadRecordPastCaches(part, out, features); });
+  }
   const PastCaches file(file_.get());
   const absl::Status read = ReadStored(k, features, &file, StoredIn(buffer));
   PS_RETURN_IF_ERROR(CheckUnchanged());
@@ -266,6 +290,7 @@ void ShardReader::ReadRecordLater(uint64_t k, char* buffer, const RequestedFeatu
     std::move(done)(status);
     return;
   }
+  if (single_ != nullptr) return ReadRowLater(k, buffer, features, options, std::move(done));
   const auto whole = [this](const absl::StatusOr<size_t>& got, uint64_t length) {
     if (got.ok() && *got < length) return absl::DataLossError(absl::StrCat(path(), " ends early"));
     return got.status();

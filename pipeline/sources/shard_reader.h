@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -39,6 +40,9 @@ struct ShardReaderOptions {
 //   Aborted             the file changed since it was opened
 //   OutOfRange          the shard has no such record
 //   others              reading failed (from the file); a retry may succeed
+//
+// If the index is packed, record k is its row k: the records of the row in the bytes of pack_frame.h. An error is that
+// of the first record in the row that has one, and names this record. ReadBytesLater() and RecordOf() do not read rows.
 class ShardReader {
  public:
   // Opens a shard. Returns FailedPrecondition if `index` describes another state of the file. A StoredFile also
@@ -52,10 +56,12 @@ class ShardReader {
   ~ShardReader();
 
   const ShardIndex& index() const { return *index_; }
-  const std::string& path() const { return file_->path(); }
+  const std::string& path() const { return single_ != nullptr ? single_->path() : file_->path(); }
 
   // Returns the size of the buffer for a read of record k. It counts the shard's head.
   uint64_t StoredBytes(uint64_t k, const RequestedFeatures* features) const;
+  // Returns the size of the result of a read of record k.
+  static uint64_t DataBytes(const ShardIndex& index, uint64_t k, const RequestedFeatures* features);
 
   // Reads record k's data into *record, replacing its content.
   absl::Status ReadRecord(uint64_t k, std::string* record) const;
@@ -73,7 +79,10 @@ class ShardReader {
   // ReadRecordLater reads a record asynchronously, all of its ranges at once. It requires HasReadLater(): a plain shard
   // in a StoredFile. `done` receives the result once, during the call or on a thread of the storage. The reader,
   // `features` and `buffer` must live until then.
-  bool HasReadLater() const { return stored_ != nullptr && index_->kind().compression == Compression::kNone; }
+  bool HasReadLater() const {
+    if (single_ != nullptr) return single_->HasReadLater();
+    return stored_ != nullptr && index_->kind().compression == Compression::kNone;
+  }
   void ReadRecordLater(uint64_t k, char* buffer, const RequestedFeatures* features, const storage::CallOptions& options,
                        storage::CallDone<std::string_view> done) const;
 
@@ -92,9 +101,19 @@ class ShardReader {
 
  private:
   class RangesRead;
+  class RowRead;
 
   ShardReader(std::unique_ptr<RandomAccessFile> file, std::shared_ptr<const ShardIndex> index,
               const ShardReaderOptions& options);
+
+  // Reads the records of a row of a packed index, one after another.
+  using ReadSingle = std::function<absl::StatusOr<std::string_view>(uint64_t k, char* buffer)>;
+  absl::StatusOr<std::string_view> ReadRow(uint64_t row, char* buffer, const RequestedFeatures* features,
+                                           const ReadSingle& read) const;
+  // Does the same asynchronously, with all records at once.
+  void ReadRowLater(uint64_t row, char* buffer, const RequestedFeatures* features, const storage::CallOptions& options,
+                    storage::CallDone<std::string_view> done) const;
+  uint64_t StoredBytesOfRow(uint64_t row, const RequestedFeatures* features) const;
 
   // Returns FailedPrecondition if the file changed since it was indexed.
   absl::Status CheckUnchanged() const;
@@ -125,8 +144,9 @@ class ShardReader {
   absl::StatusOr<std::unique_ptr<InflateStream>> TakeCursor(uint64_t offset) const;
   void ReturnCursor(std::unique_ptr<InflateStream> cursor) const;
 
-  const std::unique_ptr<RandomAccessFile> file_;
-  const storage::StoredFile* stored_ = nullptr;  // file_, if it is a StoredFile
+  const std::unique_ptr<RandomAccessFile> file_;  // null if index_ is packed
+  const storage::StoredFile* stored_ = nullptr;   // file_, if it is a StoredFile
+  std::unique_ptr<const ShardReader> single_;     // of the single records, if index_ is packed
   const std::shared_ptr<const ShardIndex> index_;
   const Container& container_;
   const ShardReaderOptions options_;

@@ -20,7 +20,7 @@ struct Range {
 Range RangeFrom(const ShardReader& reader, const RequestedFeatures* features, uint64_t first) {
   const ShardIndex& index = reader.index();
   Range range{first, 1, reader.StoredBytes(first, features)};
-  const bool ascends = index.group_names().empty();  // records may overlap
+  const bool ascends = index.group_names().empty() && !index.is_packed();  // records may overlap
   while (ascends && first + range.count < index.record_count() &&
          index.RangeBytes(first, range.count + 1) <= kRangeBytes) {
     range.needed_bytes += reader.StoredBytes(first + range.count, features);
@@ -50,7 +50,8 @@ absl::Status ForEachRecord(const ShardReader& reader, const RequestedFeatures* f
   RecordBuffer buffer, with_head;
   for (uint64_t first = 0; first < index.record_count();) {
     const Range range = RangeFrom(reader, features, first);
-    const bool in_range = reader.HasReadLater() && 2 * range.needed_bytes >= index.RangeBytes(first, range.count);
+    const bool in_range = reader.HasReadLater() && !index.is_packed() &&
+                          2 * range.needed_bytes >= index.RangeBytes(first, range.count);
     if (in_range) PS_RETURN_IF_ERROR(ReadRange(reader, range, &buffer));
     for (uint64_t k = first; k < first + range.count; ++k) {
       absl::StatusOr<std::string_view> record;

@@ -139,5 +139,32 @@ TEST(SelectCheck, LimitsTheNumberOfSteps) {
   EXPECT_THAT(MistakesOf(steps + "select { skip: 1 }"), HasSubstr("dataset[0].select: more than 64 steps"));
 }
 
+TEST(SelectCheck, APackIsFollowedOnlyByStepsThatCount) {
+  const std::string pack = "select { pack { length: 8 features: 'a' } } ";
+  EXPECT_EQ(MistakesOf("name: 'web' select { filter: 'a > 1' } " + pack + "select { skip: 2 } select { take: 5 }"), "");
+  EXPECT_EQ(MistakeOf("pack { length: 8 features: 'a' concatenate: true overlap: 7 window: 16777216 }"), "");
+  EXPECT_THAT(MistakesOf(pack + "select { filter: 'a > 1' }"),
+              HasSubstr("select[1]: it must stand before select[0], a `pack`: only steps that count may follow it"));
+  EXPECT_THAT(MistakesOf(pack + "select { bucket { by: 'a' } }"), HasSubstr("it must stand before select[0], a `pack`"));
+  EXPECT_THAT(MistakesOf(pack + pack), HasSubstr("it must stand before select[0], a `pack`"));
+  EXPECT_THAT(MistakesOf("select { take: 5 } " + pack),
+              HasSubstr("select[1]: it must stand before select[0], which counts records"));
+  EXPECT_THAT(MistakesOf("select { sort { by: 'a' } } " + pack), HasSubstr("select[1]: it must stand before select[0]"));
+  EXPECT_THAT(MistakesOf("format: RAW " + pack), HasSubstr("select[0].pack: records of format RAW have no features"));
+}
+
+TEST(SelectCheck, FieldsOfAPack) {
+  const auto mistake = [](const std::string& fields) { return MistakeOf("pack { " + fields + " }"); };
+  EXPECT_THAT(mistake("features: 'a'"), HasSubstr("select[0].pack.length: 0: give the number of values of a row"));
+  EXPECT_THAT(mistake("features: 'a' length: 268435457"), HasSubstr("pack.length: 268435457: give"));
+  EXPECT_THAT(mistake("length: 8"), HasSubstr("select[0].pack.features: none; name the features to pack"));
+  EXPECT_THAT(mistake("length: 8 features: 'a' window: 16777217"), HasSubstr("pack.window: 16777217: at most 2^24"));
+  EXPECT_THAT(mistake("length: 8 features: 'a' concatenate: true longer: SPLIT"),
+              HasSubstr("pack.longer: it does not work with `concatenate`"));
+  EXPECT_THAT(mistake("length: 8 features: 'a' overlap: 1"), HasSubstr("pack.overlap: it needs concatenate: true"));
+  EXPECT_THAT(mistake("length: 8 features: 'a' concatenate: true overlap: 8"),
+              HasSubstr("pack.overlap: 8: it must be less than `length`, which is 8"));
+}
+
 }  // namespace
 }  // namespace penstock::config

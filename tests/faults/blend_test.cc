@@ -80,5 +80,29 @@ TEST(BucketedJob, KeepsItsRowsWhileWorkersAndTheCoordinatorDie) {
   ExpectItsRowsThroughFaults(dataset, 68);
 }
 
+// Each data set of the blend is packed in its own way.
+TEST(PackedBlend, KeepsItsRowsWhileWorkersAndTheCoordinatorDie) {
+  const support::TempFolder folder;
+  support::TestDataset dataset = support::MakeNumberDataset({.shards = 6, .records_per_shard = 200}, folder.path());
+  for (v1::Feature& feature : *dataset.job.mutable_features()) feature.set_variable_length(true);
+  dataset.job.clear_dataset();
+  for (const int set : {0, 1}) {
+    v1::Dataset* const added = dataset.job.add_dataset();
+    added->set_name(std::string(1, static_cast<char>('a' + set)));
+    added->set_weight(set + 1);
+    for (size_t file = static_cast<size_t>(set); file < 6; file += 2) added->add_files(dataset.files[file]);
+    added->add_select()->mutable_sample()->set_fraction(0.9);
+    v1::Pack* const pack = added->add_select()->mutable_pack();
+    pack->set_length(12);
+    pack->add_features("values");
+    pack->set_concatenate(set == 1);
+    pack->add_outputs(v1::Pack::SEGMENT_IDS);
+    pack->add_outputs(v1::Pack::RECORDS);
+  }
+  dataset.job.mutable_blend()->set_epoch_rows(170);  // several passes of the small data set
+  dataset.job.mutable_batch()->set_size(4);
+  ExpectItsRowsThroughFaults(dataset, 80);
+}
+
 }  // namespace
 }  // namespace penstock::faults

@@ -99,7 +99,7 @@ void WriteBlob(const sources::ShardIndex& index, const std::string& out) {
 }
 
 // Writes the index of the shard at `path` to `out`, and that of one of its records to `out`-selected, and
-// that of three of them in groups to `out`-groups.
+// that of three of them in groups to `out`-groups, and one of packed rows to `out`-packed.
 void WriteIndex(const std::string& path, sources::Compression compression, const std::string& out,
                 std::optional<sources::ContainerKind> container = std::nullopt,
                 const sources::RowWindows& windows = {}) {
@@ -113,6 +113,8 @@ void WriteIndex(const std::string& path, sources::Compression compression, const
   if (index->record_count() > 1) WriteBlob(index->Selected(std::vector<uint32_t>{1}), out + "-selected");
   if (index->record_count() <= 2) return;
   WriteBlob(index->Selected(std::vector<uint32_t>{0, 1, 2}, 0, {{"a", "b"}, {1, 0, 1}}), out + "-groups");
+  WriteBlob(index->Selected(std::vector<uint32_t>{0, 2}).Packed({{{1, 0, 2}, {0, 3, 1}, {0, 4, 9}}, {2, 3}}),
+            out + "-packed");
 }
 
 void WriteShards(const std::string& folder) {

@@ -52,6 +52,8 @@ struct Total {
   uint64_t records = 0, bad = 0;
   std::vector<uint64_t> by_step;                // records that each step and those before it keep
   uint64_t matches = 0;                         // records that all keep
+  // If a step packs: its rows, their parts and values, and the rows that later steps keep.
+  uint64_t rows = 0, row_parts = 0, row_values = 0, rows_kept = 0;
   std::map<std::string, uint64_t> groups = {};  // if the last step makes groups: the records of each
   double share() const { return records == 0 ? 0 : static_cast<double>(matches) / static_cast<double>(records); }
 };
@@ -194,6 +196,8 @@ class Select final : public Command {
   // the shards of the examples are scanned once more.
   std::vector<ScannedShard> ScanCounted(const v1::Dataset& dataset, const Shards& shards,
                                         const selection::RecordFilter& filter) const {
+    // The steps that count keep rows of a pack, and a row has no example of its own.
+    if (filter.packing() != nullptr) return ScanAll(shards, filter, examples_);
     std::vector<ScannedShard> scanned;
     if (filter.size() > 0) {
       scanned = ScanAll(shards, filter, 0);
@@ -255,16 +259,20 @@ class Select final : public Command {
     }
     for (const ScannedShard& shard : scanned) {
       total.matches += shard.all_matches;
+      total.rows += shard.rows;
+      total.row_parts += shard.row_parts;
+      total.row_values += shard.row_values;
       for (const auto& [name, records] : shard.groups) total.groups[name] += records;
     }
     PS_RETURN_IF_ERROR(plan::CheckLimits(total.groups.size(), 0));
-    plan::RecordRun run{.count = total.matches};
+    const bool is_packed = plan::PackOf(plan::DatasetOf(job)) != nullptr;
+    plan::RecordRun run{.count = is_packed ? total.rows : total.matches};
     for (const v1::Select& step : plan::DatasetOf(job).select()) {
       if (!plan::CountsRecords(step)) continue;
       run = plan::AfterStep(step, run);
       total.by_step.push_back(run.count);
     }
-    total.matches = run.count;
+    (is_packed ? total.rows_kept : total.matches) = run.count;
     if (json_) {
       PrintJson(job, shards, filter, scanned, total, failed);
     } else {
@@ -337,16 +345,25 @@ class Select final : public Command {
     const auto& steps = plan::DatasetOf(job).select();
     if (steps.empty() && !explain_) return;
     uint64_t before = total.records;
+    const char* noun = "record";
     for (size_t n = 0; n < total.by_step.size(); ++n) {
       const bool of_job = n < static_cast<size_t>(steps.size());
       const std::string name = of_job ? absl::StrCat("select[", n, "]") : "--filter";
       const std::string text = of_job ? selection::StepText(steps[static_cast<int>(n)]) : filter_;
       std::printf("  %s keeps %s of %s: %s\n", name.c_str(), Count(total.by_step[n]).c_str(),
-                  Count(before, "record").c_str(), text.c_str());
+                  Count(before, noun).c_str(), text.c_str());
       ForEachDropped(n, shards, scanned, [&](const std::string& path, const ExampleRecord& example) {
         std::printf("    drops %s\n", ExampleText(path, filter, example).c_str());
       });
       before = total.by_step[n];
+      if (!of_job || !steps[static_cast<int>(n)].has_pack()) continue;
+      before = total.rows;
+      noun = "row";
+      const uint64_t length = steps[static_cast<int>(n)].pack().length();
+      const double room = static_cast<double>(total.rows) * static_cast<double>(length);
+      std::printf("    %s of %s, %.2f %% full, with %s of records\n", Count(total.rows, noun).c_str(),
+                  Count(length, "value").c_str(), room == 0 ? 0 : 100 * static_cast<double>(total.row_values) / room,
+                  Count(total.row_parts, "part").c_str());
     }
   }
 
@@ -412,6 +429,14 @@ class Select final : public Command {
         .Raw("examples", Json::Array(examples))
         .Raw("first_bad_records", Json::Array(bad))
         .Raw("unreadable_files", Json::QuotedArray(errors));
+    if (plan::PackOf(plan::DatasetOf(job)) != nullptr) {
+      json.Raw("packed", Json()
+                             .Field("rows", total.rows)
+                             .Field("rows_kept", total.rows_kept)
+                             .Field("parts", total.row_parts)
+                             .Field("values", total.row_values)
+                             .Object());
+    }
     if (explain_) json.Raw("dropped_by_step", Json::Array(dropped));
     if (!total.groups.empty()) {
       Json groups;

@@ -11,6 +11,7 @@
 #include "base/status_place.h"
 #include "client/cli/select/value_text.h"
 #include "pipeline/plan/record_groups.h"
+#include "pipeline/plan/record_packs.h"
 #include "pipeline/sources/shard_reader.h"
 #include "pipeline/sources/shard_records.h"
 
@@ -42,11 +43,21 @@ class Scan {
     selection::RecordFilter::Scratch scratch;
     result->matches.resize(filter_.size());
     result->dropped.resize(filter_.size());
-    return sources::ForEachRecord(*reader, features_, [&](uint64_t k, const absl::StatusOr<std::string_view>& record) {
-      Evaluate(shard, k, record, &scratch, result);
-      if (++result->records % kRecordsBetweenReports == 0) Report(kRecordsBetweenReports);
-      return absl::OkStatus();
-    });
+    std::vector<uint32_t> lengths;  // of the records that are packed
+    PS_RETURN_IF_ERROR(sources::ForEachRecord(
+        *reader, features_, [&](uint64_t k, const absl::StatusOr<std::string_view>& record) {
+          const uint64_t matches = result->all_matches;
+          Evaluate(shard, k, record, &scratch, result);
+          if (filter_.packing() != nullptr && result->all_matches > matches) lengths.push_back(scratch.length);
+          if (++result->records % kRecordsBetweenReports == 0) Report(kRecordsBetweenReports);
+          return absl::OkStatus();
+        }));
+    if (filter_.packing() == nullptr) return absl::OkStatus();
+    PS_ASSIGN_OR_RETURN(const plan::RecordPacks packs, plan::PackRecords(lengths, *filter_.packing()));
+    result->rows = packs.rows();
+    result->row_parts = packs.parts.size();
+    for (const plan::PackPart& part : packs.parts) result->row_values += part.count;
+    return absl::OkStatus();
   }
 
   void Evaluate(const ShardToScan& shard, uint64_t k, const absl::StatusOr<std::string_view>& record,

@@ -484,6 +484,7 @@ class Feature(Message):
         default: Value if the key is missing or empty. Without it, a missing key is an error; a ragged column then has no values.
         decode_raw: BYTES only: the bytes are little-endian numbers of this type.
         sequence: SEQUENCE_EXAMPLE only: a feature list (ragged, one element per entry) instead of a context feature.
+        pad: variable_length only: a column of one fixed length instead of a ragged one
     """
     key: str
     column: str
@@ -493,6 +494,7 @@ class Feature(Message):
     default: Default
     decode_raw: Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING", "UINT32", "UINT64"]
     sequence: bool
+    pad: PadTo
     def __init__(
         self,
         *,
@@ -504,6 +506,7 @@ class Feature(Message):
         default: Optional[Union[Default, Mapping[str, Any]]] = ...,
         decode_raw: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING", "UINT32", "UINT64"]] = ...,
         sequence: Optional[bool] = ...,
+        pad: Optional[Union[PadTo, Mapping[str, Any]]] = ...,
     ) -> None: ...
 
 class FiveCrop(Message):
@@ -940,6 +943,35 @@ class Order(Message):
         window_chunks: Optional[int] = ...,
     ) -> None: ...
 
+class Pack(Message):
+    """Makes rows of several records of one file: their values follow each other, and padding fills the row. Each record is in one row, or in several if it is cut. Later steps count these rows as records.
+
+        length: values of a row
+        features: keys with `variable_length`. In a record, all have the same number of values
+        concatenate: Cuts at the end of a row, wherever a record ends. Only the last row of each `window` has padding.
+        overlap: concatenate: values at the end of a row that also begin the next one
+        window: neighboring records that share rows; default: 4096
+        outputs: default: SEGMENT_IDS and POSITIONS; NO_OUTPUT: none
+    """
+    length: int
+    features: List[str]
+    longer: Literal["FAIL", "DROP", "TRUNCATE", "SPLIT"]
+    concatenate: bool
+    overlap: int
+    window: int
+    outputs: List[Literal["NO_OUTPUT", "SEGMENT_IDS", "POSITIONS", "LENGTHS", "RECORDS"]]
+    def __init__(
+        self,
+        *,
+        length: Optional[int] = ...,
+        features: Optional[Union[str, Sequence[str]]] = ...,
+        longer: Optional[Literal["FAIL", "DROP", "TRUNCATE", "SPLIT"]] = ...,
+        concatenate: Optional[bool] = ...,
+        overlap: Optional[int] = ...,
+        window: Optional[int] = ...,
+        outputs: Optional[Union[Literal["NO_OUTPUT", "SEGMENT_IDS", "POSITIONS", "LENGTHS", "RECORDS"], Sequence[Literal["NO_OUTPUT", "SEGMENT_IDS", "POSITIONS", "LENGTHS", "RECORDS"]]]] = ...,
+    ) -> None: ...
+
 class Pad(Message):
     left: int
     top: int
@@ -958,6 +990,27 @@ class Pad(Message):
         mode: Optional[Literal["CONSTANT", "EDGE", "REFLECT", "SYMMETRIC"]] = ...,
         fill: Optional[Union[int, Sequence[int]]] = ...,
         mask_fill: Optional[Union[int, Sequence[int]]] = ...,
+    ) -> None: ...
+
+class PadTo(Message):
+    """Adds values at the end of a column until it has `length` of them.
+
+        length: default: that of the pack that has the feature
+        value: of the padding
+        truncate: keep the first `length` values of more; otherwise such a record is bad
+        lengths: name of a column for the number of values before the padding, int32
+    """
+    length: int
+    value: float
+    truncate: bool
+    lengths: str
+    def __init__(
+        self,
+        *,
+        length: Optional[int] = ...,
+        value: Optional[float] = ...,
+        truncate: Optional[bool] = ...,
+        lengths: Optional[str] = ...,
     ) -> None: ...
 
 class PcaLighting(Message):
@@ -1277,6 +1330,7 @@ class Select(Message):
     weights: Optional[Weights]
     sort: Optional[Sort]
     bucket: Optional[Bucket]
+    pack: Optional[Pack]
     def __init__(
         self,
         *,
@@ -1291,6 +1345,7 @@ class Select(Message):
         weights: Optional[Union[Weights, Mapping[str, Any]]] = ...,
         sort: Optional[Union[Sort, Mapping[str, Any]]] = ...,
         bucket: Optional[Union[Bucket, Mapping[str, Any]]] = ...,
+        pack: Optional[Union[Pack, Mapping[str, Any]]] = ...,
     ) -> None: ...
 
 class SetWeight(Message):

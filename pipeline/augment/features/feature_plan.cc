@@ -171,12 +171,15 @@ FeatureSet FeatureSet::Create(const v1::JobSpec& job, std::vector<std::string>* 
     }
     set.plans_.push_back(std::move(plan));
   }
+  set.features_ = set.plans_.size();
+  set.PlanPadding(job, errors);
+  set.PlanPack(job, errors);
   if (set.raw_ && job.features_size() > 1) {
     errors->push_back("features: a RAW record is one feature; take out the others");
   }
   if (errors->size() != before || set.raw_) return set;
   std::vector<records::FeatureRequest> requests;
-  for (const FeaturePlan& plan : set.plans_) requests.push_back(plan.request);
+  for (size_t i = 0; i < set.features_; ++i) requests.push_back(set.plans_[i].request);
   auto parser =
       records::RecordParser::Create(std::move(requests), {.format = ParserFormatOf(job), .max_value_bytes = max_bytes});
   if (!parser.ok()) {

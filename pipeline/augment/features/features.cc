@@ -1,9 +1,11 @@
 #include "pipeline/augment/features/features.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "base/fault.h"
+#include "base/status_macros.h"
 
 namespace penstock::augment {
 namespace {
@@ -45,10 +47,41 @@ void AppendStrings(const Strings& strings, std::string* out) {
   for (const auto& s : strings) out->append(s);
 }
 
+// Reads a padded column, whose record has `found` elements.
+absl::Status ReadPadded(const FeaturePlan& plan, const records::FeatureValue& value, size_t found, Arena* arena,
+                        const uint8_t** out) {
+  const size_t bytes = plan.elements * plan.element_bytes();
+  if (found > plan.elements && !plan.truncate) {
+    return WrongShape(plan, absl::StrCat("the record holds ", found, " values, and the column has ", plan.elements,
+                                         "; give a greater pad.length, or pad { truncate: true }"));
+  }
+  uint8_t* const padded = arena->Acquire(bytes);
+  *out = padded;
+  size_t filled = 0;
+  const auto add = [&](const void* from, size_t size) {
+    size = std::min(size, bytes - filled);
+    if (size > 0) std::memcpy(padded + filled, from, size);
+    filled += size;
+  };
+  if (found == 0) add(plan.default_numbers.data(), plan.default_numbers.size());
+  add(value.ints.data(), value.ints.size() * sizeof(int64_t));
+  add(value.floats.data(), value.floats.size() * sizeof(float));
+  for (const std::string_view each : value.bytes) add(each.data(), each.size());
+  for (; filled < bytes; filled += plan.padding.size()) {
+    std::memcpy(padded + filled, plan.padding.data(), plan.padding.size());
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status FeatureSet::Parse(std::string_view record, records::ParsedExample* out) const {
-  if (!raw_) return parser_->Parse(record, out);
+  if (!packed_.empty()) return ParseRow(record, out);
+  if (!raw_) {
+    PS_RETURN_IF_ERROR(parser_->Parse(record, out));
+    if (features_ < plans_.size()) AddCounts(out);
+    return absl::OkStatus();
+  }
   out->resize(1);
   records::FeatureValue& value = out->front();
   value.missing = false;
@@ -80,6 +113,7 @@ absl::Status FeatureSet::ReadTensor(size_t p, const records::ParsedExample& pars
   const records::FeatureValue& value = parsed[p];
   const size_t values = value.count();
   const size_t found = CountElements(plan, value, 0, values);
+  if (plan.is_padded) return ReadPadded(plan, value, found, arena, out);
   if (found == 0) {
     if (!plan.has_default) return Missing(plan);
     *out = reinterpret_cast<const uint8_t*>(plan.default_numbers.data());

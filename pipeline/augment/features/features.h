@@ -28,6 +28,15 @@ struct FeaturePlan {
   bool has_default = false;
   std::string default_numbers;  // all elements, little-endian
   std::vector<std::string> default_strings;
+  // A column of a fixed number of values, `elements`, some of which may be padding.
+  bool is_padded = false;
+  bool truncate = false;  // a record may have more values
+  std::string padding;    // one value of the padding, little-endian
+  // A column that no feature of the record has: facts about the packed records, or the number of values of a padded
+  // feature, `source`. Its value is little-endian.
+  enum class Made : uint8_t { kNo, kSegmentIds, kPositions, kLengths, kRecords, kCount };
+  Made made = Made::kNo;
+  size_t source = 0;  // kCount: number of the plan
 
   size_t element_bytes() const { return batch::DTypeSize(type.dtype); }
   bool is_string() const { return type.dtype == batch::DType::kString; }
@@ -39,23 +48,39 @@ class FeatureSet {
   // Adds "features[i].FIELD: MESSAGE" to *errors per mistake. The set is usable only if it added none.
   static FeatureSet Create(const v1::JobSpec& job, std::vector<std::string>* errors);
 
+  // Returns the plans of the job's features, in their order, then those of columns that are made.
   const std::vector<FeaturePlan>& plans() const { return plans_; }
+  // Returns the bytes of all padded columns of a row.
+  size_t padded_bytes() const;
 
-  // Parses `record`. The result has one entry per plan. Its bytes point into the record.
+  // Parses `record`, which may be a row of packed records (sources/pack_frame.h). The result has one entry per plan.
+  // Its bytes point into the record, or into the result.
   absl::Status Parse(std::string_view record, records::ParsedExample* out) const;
 
   // The three functions below return InvalidArgument if the record's values are missing without a default, or do not
   // have the shape. ReadString reads the single string of a plan whose type IsEncoded. *out points into the record or,
   // for a default, this object.
   absl::Status ReadString(size_t plan, const records::ParsedExample& parsed, std::string_view* out) const;
-  // Reads the dense elements of a plan with a fixed shape. *out points into the record, the parsed values, the arena
+  // Reads the dense elements of a plan with a fixed shape, and its padding. *out points into the record, the parsed values, the arena
   // or, for a default, this object.
   absl::Status ReadTensor(size_t plan, const records::ParsedExample& parsed, Arena* arena, const uint8_t** out) const;
   // Replaces *out with the encoding of a ragged plan's values (pipeline/batch/row.h).
   absl::Status ReadRagged(size_t plan, const records::ParsedExample& parsed, std::string* out) const;
 
  private:
+  // Checks the padding of the features and the pack of the job, and adds their columns (padded_columns.cc).
+  void PlanPadding(const v1::JobSpec& job, std::vector<std::string>* errors);
+  void PlanPack(const v1::JobSpec& job, std::vector<std::string>* errors);
+  void AddMade(FeaturePlan::Made made, const std::string& column, size_t source, const std::string& field,
+               std::vector<std::string>* errors);
+  // Parses a row of packed records (packed_row.cc).
+  absl::Status ParseRow(std::string_view row, records::ParsedExample* out) const;
+  // Sets the values of columns that are made.
+  void AddCounts(records::ParsedExample* out) const;
+
   std::vector<FeaturePlan> plans_;
+  size_t features_ = 0;        // plans of the job's features; columns that are made follow
+  std::vector<char> packed_;   // by feature: whether a pack has it; empty: records are not packed
   bool raw_ = false;
   std::optional<records::RecordParser> parser_;
 };

@@ -10,10 +10,12 @@
 #include "base/near_name.h"
 #include "pipeline/augment/features/annotations.h"
 #include "pipeline/augment/features/features.h"
+#include "pipeline/plan/job_dataset.h"
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/json_record_parser.h"
 #include "pipeline/records/record_parser.h"
 #include "pipeline/records/sample_parser.h"
+#include "pipeline/sources/pack_frame.h"
 
 namespace penstock::augment {
 
@@ -37,7 +39,8 @@ std::string Listed(const std::vector<std::string>& keys) {
 
 }  // namespace
 
-KeyCheck::KeyCheck(const v1::JobSpec& job) : format_(ParserFormatOf(job)) {
+KeyCheck::KeyCheck(const v1::JobSpec& job)
+    : format_(ParserFormatOf(job)), is_packed_(plan::PackOf(plan::DatasetOf(job)) != nullptr) {
   if (RecordFormatOf(job) == v1::RAW) return;
   for (int i = 0; i < job.features_size(); ++i) {
     const v1::Feature& feature = job.features(i);
@@ -78,6 +81,13 @@ void KeyCheck::AddValues(std::string_view record) {
 }
 
 void KeyCheck::Add(std::string_view record) {
+  if (!is_packed_) return AddSingle(record);
+  std::vector<sources::FramedPart> parts;
+  if (!sources::ParsePack(record, &parts).ok()) return;
+  for (const sources::FramedPart& part : parts) AddSingle(part.record);
+}
+
+void KeyCheck::AddSingle(std::string_view record) {
   if (format_ == RecordFormat::kSample) return AddSample(record);
   if (format_ != RecordFormat::kExample && format_ != RecordFormat::kSequenceExample) return AddValues(record);
   // An Example is a SequenceExample without lists, so this parser accepts both.

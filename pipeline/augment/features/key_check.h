@@ -20,7 +20,8 @@ class KeyCheck {
   // array. For RAW records, looks for none.
   explicit KeyCheck(const v1::JobSpec& job);
 
-  // Adds a record. Ignores bytes that are not a record, because the job's error policy handles those.
+  // Adds a record, or all records of a packed row. Ignores bytes that are not a record, because the job's error policy
+  // handles those.
   void Add(std::string_view record);
   uint64_t records() const { return records_; }
   // Returns whether every key was found where the job reads it. Then more records cannot change the result.
@@ -39,10 +40,12 @@ class KeyCheck {
     bool variable_length = false;
   };
   std::string Mistake(const Wanted& wanted, const std::string& where) const;
+  void AddSingle(std::string_view record);
   void AddSample(std::string_view record);
   void AddValues(std::string_view record);
 
   const records::RecordFormat format_;
+  const bool is_packed_;
   std::vector<Wanted> wanted_;  // keys not found yet
   uint64_t records_ = 0;
   std::set<std::string> context_, lists_;  // keys found

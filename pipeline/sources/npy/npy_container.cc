@@ -222,6 +222,7 @@ uint64_t RowWindows::id() const {
 }
 
 uint64_t RowTypeOf(const ShardIndex& index) {
+  if (index.is_packed()) return RowTypeOf(*index.packs().records);
   if (index.kind().container != ContainerKind::kNpy || index.record_count() == 0) return 0;
   const absl::StatusOr<NpyHeader> header = ParseNpyHeader(index.head());
   const absl::StatusOr<NpyRow> row = header.ok() ? NpyRowOf(*header, header->shape) : header.status();

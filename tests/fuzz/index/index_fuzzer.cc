@@ -1,15 +1,19 @@
 // Any bytes as an index blob, also with a right checksum: rejected, or an index that harms no reader.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/little_endian.h"
 #include "pipeline/sources/container.h"
+#include "pipeline/sources/pack_frame.h"
 #include "pipeline/sources/requested_features.h"
 #include "pipeline/sources/shard_index.h"
+#include "pipeline/sources/shard_reader.h"
 
 namespace {
 
@@ -49,10 +53,37 @@ void CheckGroups(const penstock::sources::ShardIndex& index) {
   PS_CHECK(k == index.record_count());
 }
 
+// Each row has records of the index of single records, and its size is that of their bytes.
+void CheckRows(const penstock::sources::ShardIndex& index) {
+  const penstock::sources::ShardIndex& records = *index.packs().records;
+  PS_CHECK(!records.is_packed() && records.group_names().empty() && index.members().records() == 0);
+  PS_CHECK(index.record_count() == index.packs().rows.rows());
+  for (uint64_t row = 0; row < index.record_count(); ++row) {
+    const auto parts = index.packs().rows.Row(row);
+    PS_CHECK(!parts.empty() && index.RecordOffset(row) == records.RecordOffset(parts[0].record));
+    for (const penstock::plan::PackPart& part : parts) PS_CHECK(part.record < records.record_count());
+    const uint64_t bytes = penstock::sources::ShardReader::DataBytes(index, row, nullptr);
+    PS_CHECK(index.RecordLength(row) == std::min<uint64_t>(bytes, UINT32_MAX));
+  }
+}
+
+// Any bytes as a row of packed records: rejected, or its records are in it.
+void CheckFrame(std::string_view row) {
+  static auto* const parts = new std::vector<penstock::sources::FramedPart>();
+  if (!penstock::sources::ParsePack(row, parts).ok()) return;
+  size_t bytes = penstock::sources::PackHeaderBytes(parts->size());
+  for (const penstock::sources::FramedPart& part : *parts) {
+    PS_CHECK(part.record.data() == row.data() + bytes);
+    bytes += part.record.size();
+  }
+  PS_CHECK(bytes == row.size());
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string blob(reinterpret_cast<const char*>(data), size);
+  CheckFrame(blob);
   (void)penstock::sources::ShardIndex::Parse(blob);
   char checksum[8];
   penstock::StoreLittleEndian<uint64_t>(penstock::Hash64(blob), checksum);
@@ -60,6 +91,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto index = penstock::sources::ShardIndex::Parse(blob);
   if (!index.ok()) return 0;
   PS_CHECK(index->MemoryBytes() <= 64 * size + 4096);
+  const auto again = penstock::sources::ShardIndex::Parse(index->Serialize());
+  PS_CHECK(again.ok() && *again == *index);
+  if (index->is_packed()) {
+    CheckRows(*index);
+    return 0;
+  }
   const uint64_t records = index->record_count();
   const bool has_members = !penstock::sources::HasChecksums(index->kind().container);
   for (uint64_t k = 0; k < records; ++k) {
@@ -83,7 +120,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!index->group_names().empty()) CheckGroups(*index);
   PS_CHECK(index->members().records() == (has_members ? records : 0));
   PS_CHECK(index->RecordOffset(records) == index->stream_size());
-  const auto again = penstock::sources::ShardIndex::Parse(index->Serialize());
-  PS_CHECK(again.ok() && *again == *index);
   return 0;
 }

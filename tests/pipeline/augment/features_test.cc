@@ -4,9 +4,12 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "pipeline/records/example_builder.h"
+#include "pipeline/sources/pack_frame.h"
 #include "tests/pipeline/augment/row_maker.h"
 
 namespace penstock::augment {
@@ -147,6 +150,165 @@ TEST(Features, OpsOnTensorsOfEveryOrigin) {
   const MadeFeature flipped = MakeFeature("key: 'k' column: 'image' type: BYTES decode_raw: UINT8 shape: [1, 2, 3]",
                                           Strings({pixels}), "ops { random_horizontal_flip { probability: 1 } }");
   EXPECT_EQ(flipped.As<uint8_t>(), (std::vector<uint8_t>{3, 4, 5, 0, 1, 2}));
+}
+
+TEST(PaddedFeatures, HaveTheirLengthAndTheirPadding) {
+  const auto ints = [](const std::string& pad, const std::vector<int64_t>& values) {
+    return MakeFeature("key: 'k' type: INT64 variable_length: true pad { " + pad + " }", Ints(values));
+  };
+  const MadeFeature padded = ints("length: 4 value: -100", {7, 8});
+  EXPECT_EQ(padded.As<int64_t>(), (std::vector<int64_t>{7, 8, -100, -100}));
+  EXPECT_FALSE(padded.schema.columns[0].ragged);
+  EXPECT_EQ(padded.schema.columns[0].shape, std::vector<int64_t>{4});
+  EXPECT_EQ(ints("length: 4", {}).As<int64_t>(), (std::vector<int64_t>{0, 0, 0, 0}));
+  EXPECT_EQ(ints("length: 2", {7, 8}).As<int64_t>(), (std::vector<int64_t>{7, 8}));
+  EXPECT_THAT(ints("length: 2", {7, 8, 9}).error,
+              HasSubstr("the record holds 3 values, and the column has 2; give a greater pad.length, or pad { truncate"));
+  EXPECT_EQ(ints("length: 2 truncate: true", {7, 8, 9}).As<int64_t>(), (std::vector<int64_t>{7, 8}));
+  const MadeFeature floats = MakeFeature("key: 'k' type: FLOAT variable_length: true pad { length: 3 value: 0.5 }",
+                                         records::ExampleBuilder().FloatList("k", std::vector<float>{2}).Serialize());
+  EXPECT_EQ(floats.As<float>(), (std::vector<float>{2, 0.5, 0.5}));
+  const MadeFeature raw =
+      MakeFeature("key: 'k' type: BYTES decode_raw: UINT16 variable_length: true pad { length: 3 value: 65535 }",
+                  Strings({std::string_view("\1\0", 2), std::string_view("\2\0", 2)}));
+  EXPECT_EQ(raw.As<uint16_t>(), (std::vector<uint16_t>{1, 2, 65535}));
+  // Each element has two numbers.
+  const MadeFeature points =
+      MakeFeature("key: 'k' type: INT64 variable_length: true shape: 2 pad { length: 2 value: 9 }", Ints({1, 2}));
+  EXPECT_EQ(points.As<int64_t>(), (std::vector<int64_t>{1, 2, 9, 9}));
+  EXPECT_EQ(points.schema.columns[0].shape, (std::vector<int64_t>{2, 2}));
+  const MadeFeature cast = MakeFeature("key: 'k' type: INT64 variable_length: true pad { length: 3 value: 9 }",
+                                       Ints({300, 2}), "ops { column: 'k' cast { to: UINT16 } }");
+  EXPECT_EQ(cast.As<uint16_t>(), (std::vector<uint16_t>{300, 2, 9}));
+}
+
+TEST(PaddedFeatures, HaveAColumnOfTheNumbersOfValues) {
+  const std::string feature =
+      "features { key: 'k' type: INT64 variable_length: true shape: 2 pad { length: 2 truncate: true lengths: 'n' } }";
+  const auto pipeline = BuildPipeline(ParseJob(feature));
+  for (const auto& [values, count] : std::vector<std::pair<std::vector<int64_t>, int32_t>>{
+           {{}, 0}, {{1, 2}, 1}, {{1, 2, 3, 4}, 2}, {{1, 2, 3, 4, 5, 6}, 2}}) {
+    OwnedRow row(pipeline->schema());
+    RowScratch scratch;
+    const absl::Status made = pipeline->MakeRow(Ints(values), {}, &row.slot, &scratch);
+    ASSERT_TRUE(made.ok()) << made;
+    EXPECT_EQ(row.As<int32_t>(1), std::vector<int32_t>{count});
+  }
+}
+
+std::string MistakesIn(const std::string& job) {
+  const auto pipeline = Pipeline::Create(ParseJob(job));
+  return pipeline.ok() ? "" : std::string(pipeline.status().message());
+}
+
+TEST(PaddedFeatures, MistakesNameTheField) {
+  const auto mistakes = [](const std::string& feature) { return MistakesIn("features { key: 'k' " + feature + " }"); };
+  const char* const kAny = "variable_length: true ";
+  EXPECT_THAT(mistakes(absl::StrCat("type: INT64 ", kAny, "pad { }")), HasSubstr("features[0].pad.length: 0: give"));
+  EXPECT_THAT(mistakes("type: INT64 pad { length: 3 }"), HasSubstr("needs numbers with variable_length: true"));
+  EXPECT_THAT(mistakes(absl::StrCat("type: BYTES ", kAny, "pad { length: 3 }")), HasSubstr("features[0].pad: needs"));
+  EXPECT_THAT(mistakes(absl::StrCat("type: INT64 ", kAny, "pad { length: 3 value: 0.5 }")),
+              HasSubstr("features[0].pad: value 0.5 is none of the type int64"));
+  EXPECT_THAT(mistakes(absl::StrCat("type: BYTES decode_raw: UINT16 ", kAny, "pad { length: 3 value: -1 }")),
+              HasSubstr("value -1 is none of the type uint16"));
+  EXPECT_THAT(mistakes(absl::StrCat("type: INT64 ", kAny, "pad { length: 3 lengths: 'k' }")),
+              HasSubstr("features[0].pad.lengths: there is another column 'k'"));
+}
+
+// A packed row of records with these numbers of their values: first, count.
+struct PartOfRecord {
+  std::string record;
+  uint32_t first = 0, count = 0;
+};
+
+std::string PackedRow(const std::vector<PartOfRecord>& parts) {
+  std::vector<sources::FramedPart> framed;
+  std::string records;
+  for (const PartOfRecord& part : parts) {
+    framed.push_back({static_cast<uint32_t>(10 + framed.size()), part.first, part.count, part.record});
+    records += part.record;
+  }
+  std::string row(sources::PackHeaderBytes(parts.size()), '\0');
+  sources::StorePackHeader(framed, row.data());
+  return row + records;
+}
+
+std::string Text(const std::vector<int64_t>& tokens, const std::string& raw, const std::string& name) {
+  return records::ExampleBuilder()
+      .Int64List("tokens", tokens)
+      .BytesList("raw", std::vector<std::string_view>{raw})
+      .BytesList("name", std::vector<std::string_view>{name})
+      .Int64List("label", std::vector<int64_t>{static_cast<int64_t>(tokens.size())})
+      .Serialize();
+}
+
+const std::string kPackedJob =
+    "features { key: 'tokens' column: 't' type: INT64 variable_length: true pad { value: -1 } } "
+    "features { key: 'raw' type: BYTES decode_raw: UINT8 variable_length: true } "
+    "features { key: 'name' type: BYTES variable_length: true } "
+    "features { key: 'label' type: INT64 variable_length: true } ";
+
+TEST(PackedFeatures, FollowEachOtherAndHaveTheirPlaces) {
+  const auto pipeline = BuildPipeline(ParseJob(
+      kPackedJob + "dataset { select { pack { length: 6 features: 'tokens' features: 'raw' outputs: SEGMENT_IDS "
+                   "outputs: POSITIONS outputs: LENGTHS outputs: RECORDS } } }"));
+  const std::vector<std::string> names = {"t", "raw", "name", "label", "t_segment_ids", "t_positions", "t_lengths",
+                                          "t_records"};
+  ASSERT_EQ(pipeline->schema().columns.size(), names.size());
+  for (size_t c = 0; c < names.size(); ++c) EXPECT_EQ(pipeline->schema().columns[c].name, names[c]);
+  OwnedRow row(pipeline->schema());
+  RowScratch scratch;
+  const std::string record =
+      PackedRow({{Text({1, 2, 3}, "abc", "one"), 1, 2}, {Text({7, 8, 9}, "xyz", "two"), 0, 3}});
+  for (int again = 0; again < 2; ++again) {
+    for (std::string& ragged : row.slot.ragged) ragged.clear();
+    const absl::Status made = pipeline->MakeRow(record, {}, &row.slot, &scratch);
+    ASSERT_TRUE(made.ok()) << made;
+    EXPECT_EQ(row.As<int64_t>(0), (std::vector<int64_t>{2, 3, 7, 8, 9, -1}));
+    EXPECT_EQ(row.As<uint8_t>(1), (std::vector<uint8_t>{'b', 'c', 'x', 'y', 'z', 0}));
+    EXPECT_EQ(row.slot.ragged[2], RaggedStrings({"one", "two"}));
+    EXPECT_EQ(row.slot.ragged[3], Ragged<int64_t>(2, {3, 3}));
+    EXPECT_EQ(row.As<int32_t>(4), (std::vector<int32_t>{1, 1, 2, 2, 2, 0}));
+    EXPECT_EQ(row.As<int32_t>(5), (std::vector<int32_t>{0, 1, 0, 1, 2, 0}));
+    EXPECT_EQ(row.slot.ragged[6], Ragged<int32_t>(2, {2, 3}));
+    EXPECT_EQ(row.slot.ragged[7], Ragged<int64_t>(2, {10, 11}));
+  }
+  EXPECT_GE(pipeline->ScratchBytes(record), size_t{6 * (8 + 1 + 4 + 4)});
+}
+
+TEST(PackedFeatures, ARecordThatIsShorterThanItsPartFailsTheRow) {
+  const auto pipeline =
+      BuildPipeline(ParseJob(kPackedJob + "dataset { select { pack { length: 6 features: 'tokens' } } }"));
+  OwnedRow row(pipeline->schema());
+  RowScratch scratch;
+  const absl::Status made = pipeline->MakeRow(
+      PackedRow({{Text({1}, "a", "one"), 0, 1}, {Text({7, 8, 9}, "xyz", "two"), 1, 3}}), {}, &row.slot, &scratch);
+  EXPECT_THAT(std::string(made.message()), HasSubstr("packed record 11: features[0] (key 'tokens'): it has fewer"));
+  const absl::Status other = pipeline->MakeRow(Text({1}, "a", "one"), {}, &row.slot, &scratch);
+  EXPECT_THAT(std::string(other.message()), HasSubstr("the bytes are no row of packed records"));
+}
+
+TEST(PackedFeatures, MistakesNameTheField) {
+  const auto mistakes = [](const std::string& features, const std::string& pack) {
+    return MistakesIn(features + "dataset { select { pack { length: 8 " + pack + " } } }");
+  };
+  EXPECT_EQ(mistakes(kPackedJob, "features: 'tokens'"), "");
+  EXPECT_THAT(mistakes(kPackedJob, "features: 'token'"),
+              HasSubstr("dataset.select.pack.features: 'token' is the key of no entry of `features`"));
+  EXPECT_THAT(mistakes(kPackedJob, "features: 'name'"),
+              HasSubstr("features[2]: it is packed, which needs numbers with variable_length: true"));
+  EXPECT_THAT(mistakes(kPackedJob + "features { key: 'x' type: INT64 } ", "features: 'tokens'"),
+              HasSubstr("features[4]: 'x' has a value for each packed record; write variable_length: true"));
+  EXPECT_THAT(mistakes("features { key: 't' type: INT64 variable_length: true pad { length: 7 } } ", "features: 't'"),
+              HasSubstr("features[0].pad: the feature is packed; give only a value"));
+  EXPECT_THAT(mistakes("features { key: 't' type: INT64 variable_length: true shape: 2 } ", "features: 't'"),
+              HasSubstr("features[0].shape: a packed feature has single numbers"));
+  EXPECT_THAT(mistakes(kPackedJob + "features { key: 'y' column: 't_positions' type: INT64 variable_length: true } ",
+                       "features: 'tokens'"),
+              HasSubstr("dataset.select.pack.outputs: there is another column 't_positions'"));
+  EXPECT_THAT(MistakesIn(kPackedJob + "annotations { boxes { } } "
+                                      "dataset { select { pack { length: 8 features: 'tokens' } } }"),
+              HasSubstr("boxes and masks do not work with a pack"));
 }
 
 }  // namespace

@@ -369,5 +369,123 @@ TEST_F(JobSelection, TheIdIsTheSameInEveryRelease) {
   EXPECT_EQ(IdOf(*Make({Shard("a", Entries(3))})), 5602810231446276211u);
 }
 
+class PackedSelection : public JobSelection {
+ protected:
+  static std::string Text(int tokens, int masks) {
+    records::ExampleBuilder example;
+    example.Int64List("tokens", std::vector<int64_t>(static_cast<size_t>(tokens), tokens));
+    example.Int64List("mask", std::vector<int64_t>(static_cast<size_t>(masks), 1));
+    const std::string raw(static_cast<size_t>(2 * tokens), 'r');
+    return example.BytesList("raw", std::vector<std::string_view>{raw}).Serialize();
+  }
+  static std::vector<std::string> Texts(const std::vector<int>& lengths) {
+    std::vector<std::string> texts;
+    for (const int length : lengths) texts.push_back(Text(length, length));
+    return texts;
+  }
+  v1::Pack* Pack(uint64_t length, const std::vector<std::string>& features = {"tokens"}) {
+    v1::Pack* const pack = job_.mutable_dataset(0)->add_select()->mutable_pack();
+    pack->set_length(length);
+    for (const std::string& feature : features) pack->add_features(feature);
+    return pack;
+  }
+  absl::StatusOr<sources::LoadedIndex> Index(const std::string& path) {
+    const absl::StatusOr<v1::Selection> selection = Make({path});
+    if (!selection.ok()) return selection.status();
+    const auto options = WithSelection(sources::IndexOptionsOf(job_), *selection);
+    if (!options.ok()) return options.status();
+    return sources::BuildIndexOf(storage::LocalFiles(), path, *options);
+  }
+};
+
+TEST_F(PackedSelection, PacksTheRecordsThatTheStepsBeforeKeep) {
+  const std::string path = Shard("a", Texts({5, 2, 9, 1, 7, 3}));
+  Filter("len(tokens) != 1");
+  Pack(10, {"tokens", "mask"});
+  const auto built = Index(path);
+  ASSERT_TRUE(built.ok()) << built.status();
+  const sources::ShardIndex& index = *built->index;
+  ASSERT_TRUE(index.is_packed());
+  EXPECT_EQ(index.shard_records(), 6u);
+  // Lengths 9; 7 and 3; 5 and 2. The rows have the order of their first records.
+  EXPECT_THAT(index.packs().rows.ends, ElementsAre(2u, 3u, 5u));
+  std::vector<uint64_t> numbers;
+  for (const plan::PackPart& part : index.packs().rows.parts) {
+    numbers.push_back(index.packs().records->NumberInShard(part.record));
+  }
+  EXPECT_THAT(numbers, ElementsAre(0u, 1u, 2u, 4u, 5u));
+}
+
+TEST_F(PackedSelection, CountsNumbersInRawBytes) {
+  const std::string path = Shard("a", Texts({5, 5, 4}));
+  v1::Feature* const raw = job_.add_features();
+  raw->set_key("raw");
+  raw->set_type(v1::Feature::BYTES);
+  raw->set_decode_raw(v1::UINT16);
+  raw->set_variable_length(true);
+  Pack(10, {"raw"});
+  const auto built = Index(path);
+  ASSERT_TRUE(built.ok()) << built.status();
+  EXPECT_THAT(built->index->packs().rows.ends, ElementsAre(2u, 3u));
+}
+
+TEST_F(PackedSelection, LongRecordsAreHandledAsTheJobSays) {
+  const std::string path = Shard("a", Texts({25, 4}));
+  v1::Pack* const pack = Pack(10);
+  const auto failed = Index(path);
+  EXPECT_THAT(std::string(failed.status().message()),
+              AllOf(HasSubstr("record 0: 'tokens' has 25 values, and a packed row has 10: set pack.longer to"),
+                    HasSubstr("errors { policy: MASK }")));
+  job_.mutable_errors()->set_policy(v1::MASK);
+  const auto left_out = Index(path);
+  ASSERT_TRUE(left_out.ok()) << left_out.status();
+  EXPECT_EQ(left_out->index->record_count(), 1u);
+  EXPECT_EQ(left_out->index->left_out(), 1u);
+  for (const auto& [longer, rows] : std::vector<std::pair<v1::Pack::Longer, uint64_t>>{
+           {v1::Pack::DROP, 1}, {v1::Pack::TRUNCATE, 2}, {v1::Pack::SPLIT, 3}}) {
+    pack->set_longer(longer);
+    const auto built = Index(path);
+    ASSERT_TRUE(built.ok()) << built.status();
+    EXPECT_EQ(built->index->record_count(), rows);
+    EXPECT_EQ(built->index->left_out(), 0u);
+  }
+  pack->set_longer(v1::Pack::FAIL);
+  pack->set_concatenate(true);
+  EXPECT_EQ((*Index(path)).index->record_count(), 3u);
+}
+
+TEST_F(PackedSelection, FeaturesOfDifferentLengthsMakeARecordBad) {
+  const std::string path = Shard("a", {Text(3, 3), Text(4, 5)});
+  Pack(10, {"tokens", "mask"});
+  EXPECT_THAT(std::string(Index(path).status().message()),
+              HasSubstr("record 1: 'mask' has 5 values, but 'tokens' has 4; packed features have equally many"));
+  job_.mutable_dataset(0)->clear_select();
+  Pack(10, {"tokens", "musk"});
+  EXPECT_THAT(std::string(Index(path).status().message()), AllOf(HasSubstr("select[0].pack.features"), HasSubstr("mask")));
+}
+
+TEST_F(PackedSelection, EachFieldThatMovesARecordChangesTheId) {
+  const std::string path = Shard("a", Texts({5, 2}));
+  std::set<uint64_t> ids;
+  v1::Pack* const pack = Pack(10);
+  ids.insert(IdOf(*Make({path})));
+  pack->set_length(11);
+  ids.insert(IdOf(*Make({path})));
+  pack->set_longer(v1::Pack::SPLIT);
+  ids.insert(IdOf(*Make({path})));
+  pack->set_window(7);
+  ids.insert(IdOf(*Make({path})));
+  pack->clear_longer();
+  pack->set_concatenate(true);
+  ids.insert(IdOf(*Make({path})));
+  pack->set_overlap(1);
+  ids.insert(IdOf(*Make({path})));
+  pack->add_features("mask");
+  ids.insert(IdOf(*Make({path})));
+  EXPECT_EQ(ids.size(), 7u);
+  pack->add_outputs(v1::Pack::LENGTHS);  // does not concern the index
+  EXPECT_TRUE(ids.contains(IdOf(*Make({path}))));
+}
+
 }  // namespace
 }  // namespace penstock::selection

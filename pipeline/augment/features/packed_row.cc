@@ -1,0 +1,142 @@
+// The values of a row of packed records, and of columns that are made.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/fault.h"
+#include "base/little_endian.h"
+#include "base/status_macros.h"
+#include "base/status_place.h"
+#include "pipeline/augment/features/features.h"
+#include "pipeline/sources/pack_frame.h"
+
+namespace penstock::augment {
+namespace {
+
+template <typename T>
+void AppendNumber(T number, std::vector<char>* out) {
+  char bytes[sizeof(T)];
+  StoreLittleEndian(number, bytes);
+  out->insert(out->end(), bytes, bytes + sizeof(bytes));
+}
+
+// Appends values [first, first + count) of one record to those of a row, which it copies. Returns false if the record
+// has fewer.
+bool AppendPart(const FeaturePlan& plan, const records::FeatureValue& value, size_t first, size_t count,
+                records::FeatureValue* row) {
+  const auto append = [&](const auto& from, auto* to) {
+    to->insert(to->end(), from.begin() + static_cast<ptrdiff_t>(first),
+               from.begin() + static_cast<ptrdiff_t>(first + count));
+  };
+  if (plan.request.kind == records::FeatureKind::kInt64) {
+    if (value.ints.size() < first + count) return false;
+    append(value.ints, &row->ints);
+    return true;
+  }
+  if (plan.request.kind == records::FeatureKind::kFloat) {
+    if (value.floats.size() < first + count) return false;
+    append(value.floats, &row->floats);
+    return true;
+  }
+  size_t skipped = first * plan.element_bytes(), wanted = count * plan.element_bytes();
+  for (std::string_view bytes : value.bytes) {
+    const size_t skip = std::min(skipped, bytes.size());
+    bytes = bytes.substr(skip, wanted);
+    skipped -= skip;
+    wanted -= bytes.size();
+    row->own.insert(row->own.end(), bytes.begin(), bytes.end());
+  }
+  return skipped == 0 && wanted == 0;
+}
+
+// Appends all values of one record. `sizes` receives the length of each string.
+void AppendAll(const records::FeatureValue& value, records::FeatureValue* row, std::vector<size_t>* sizes) {
+  row->ints.insert(row->ints.end(), value.ints.begin(), value.ints.end());
+  row->floats.insert(row->floats.end(), value.floats.begin(), value.floats.end());
+  for (const std::string_view bytes : value.bytes) {
+    row->own.insert(row->own.end(), bytes.begin(), bytes.end());
+    sizes->push_back(bytes.size());
+  }
+}
+
+void SetMade(FeaturePlan::Made made, const std::vector<sources::FramedPart>& parts, std::vector<char>* out) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const uint32_t count = parts[i].count;
+    switch (made) {
+      case FeaturePlan::Made::kSegmentIds:
+        for (uint32_t k = 0; k < count; ++k) AppendNumber(static_cast<uint32_t>(i + 1), out);
+        break;
+      case FeaturePlan::Made::kPositions:
+        for (uint32_t k = 0; k < count; ++k) AppendNumber(k, out);
+        break;
+      case FeaturePlan::Made::kLengths:
+        AppendNumber(count, out);
+        break;
+      case FeaturePlan::Made::kRecords:
+        AppendNumber(uint64_t{parts[i].number}, out);
+        break;
+      case FeaturePlan::Made::kNo:
+      case FeaturePlan::Made::kCount:
+        break;
+    }
+  }
+}
+
+}  // namespace
+
+absl::Status FeatureSet::ParseRow(std::string_view row, records::ParsedExample* out) const {
+  std::vector<sources::FramedPart> parts;
+  PS_RETURN_IF_ERROR(sources::ParsePack(row, &parts));
+  out->resize(plans_.size());
+  for (records::FeatureValue& value : *out) value.Clear();
+  records::ParsedExample single;
+  std::vector<std::vector<size_t>> sizes(features_);  // of the strings
+  for (const sources::FramedPart& part : parts) {
+    if (const absl::Status parsed = parser_->Parse(part.record, &single); !parsed.ok()) {
+      return AtPlace(absl::StrCat("packed record ", part.number), parsed);
+    }
+    for (size_t f = 0; f < features_; ++f) {
+      (*out)[f].missing = (*out)[f].missing && single[f].missing;
+      if (packed_[f] == 0) {
+        AppendAll(single[f], &(*out)[f], &sizes[f]);
+      } else if (!AppendPart(plans_[f], single[f], part.first, part.count, &(*out)[f])) {
+        return AtPlace(absl::StrCat("packed record ", part.number),
+                       WithFault(Fault::kWrongShape, absl::InvalidArgumentError(absl::StrCat(
+                                                         plans_[f].label, ": it has fewer values than the pack counted"))));
+      }
+    }
+  }
+  for (size_t p = 0; p < plans_.size(); ++p) {
+    records::FeatureValue& value = (*out)[p];
+    if (plans_[p].made != FeaturePlan::Made::kNo) SetMade(plans_[p].made, parts, &value.own);
+    const std::string_view own(value.own.data(), value.own.size());
+    const bool is_list = p < features_ && packed_[p] == 0;
+    if (!is_list) {
+      if (!own.empty()) value.bytes.push_back(own);
+      continue;
+    }
+    for (size_t i = 0, begin = 0; i < sizes[p].size(); begin += sizes[p][i++]) {
+      value.bytes.push_back(own.substr(begin, sizes[p][i]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void FeatureSet::AddCounts(records::ParsedExample* out) const {
+  out->resize(plans_.size());
+  for (size_t p = features_; p < plans_.size(); ++p) {
+    const FeaturePlan& plan = plans_[plans_[p].source];
+    const records::FeatureValue& source = (*out)[plans_[p].source];
+    size_t found = source.ints.size() + source.floats.size();
+    for (const std::string_view bytes : source.bytes) found += bytes.size() / plan.element_bytes();
+    if (found == 0) found = plan.default_numbers.size() / plan.element_bytes();
+    const size_t per_element = plan.elements / static_cast<size_t>(plan.type.shape[0]);
+    records::FeatureValue& count = (*out)[p];
+    count.Clear();
+    AppendNumber(static_cast<uint32_t>(std::min(found, plan.elements) / per_element), &count.own);
+    count.bytes.push_back({count.own.data(), count.own.size()});
+  }
+}
+
+}  // namespace penstock::augment

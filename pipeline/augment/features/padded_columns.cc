@@ -1,0 +1,197 @@
+// Checks of padded features and of packs.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/half.h"
+#include "base/near_name.h"
+#include "pipeline/augment/features/features.h"
+#include "pipeline/plan/job_dataset.h"
+
+namespace penstock::augment {
+namespace {
+
+constexpr uint64_t kMaxLength = uint64_t{1} << 28;
+constexpr char kPack[] = "dataset.select.pack";
+
+template <typename T>
+std::optional<std::string> BytesOf(double value) {
+  // 2^63 is a double, and the largest int64 is not.
+  const double least = static_cast<double>(std::numeric_limits<T>::lowest());
+  const double most = std::ldexp(1.0, std::numeric_limits<T>::digits);
+  if (!std::is_floating_point_v<T> && !(value == std::floor(value) && value >= least && value < most)) {
+    return std::nullopt;
+  }
+  const T number = static_cast<T>(value);
+  return std::string(reinterpret_cast<const char*>(&number), sizeof(number));
+}
+
+// Returns the bytes of a number of this type, or none if the type does not have the number.
+std::optional<std::string> BytesOf(batch::DType dtype, double value) {
+  switch (dtype) {
+    case batch::DType::kUint8:
+    case batch::DType::kBool:
+      return BytesOf<uint8_t>(value);
+    case batch::DType::kInt8:
+      return BytesOf<int8_t>(value);
+    case batch::DType::kUint16:
+      return BytesOf<uint16_t>(value);
+    case batch::DType::kInt16:
+      return BytesOf<int16_t>(value);
+    case batch::DType::kUint32:
+      return BytesOf<uint32_t>(value);
+    case batch::DType::kInt32:
+      return BytesOf<int32_t>(value);
+    case batch::DType::kUint64:
+      return BytesOf<uint64_t>(value);
+    case batch::DType::kInt64:
+      return BytesOf<int64_t>(value);
+    case batch::DType::kFloat32:
+      return BytesOf<float>(value);
+    case batch::DType::kFloat64:
+      return BytesOf<double>(value);
+    case batch::DType::kFloat16:
+      return BytesOf<uint16_t>(FloatToHalf(static_cast<float>(value)));
+    case batch::DType::kBfloat16:
+      return BytesOf<uint16_t>(FloatToBfloat16(static_cast<float>(value)));
+    case batch::DType::kString:
+      break;
+  }
+  return std::nullopt;
+}
+
+// Makes a ragged column of numbers a padded one of `length` elements. Says what is wrong in `error`.
+void Pad(const v1::PadTo& pad, uint64_t length, FeaturePlan* plan, const std::function<void(std::string)>& error) {
+  if (plan->is_string() || !plan->type.ragged || plan->request.sequence) {
+    return error("needs numbers with variable_length: true");
+  }
+  const std::optional<std::string> padding = BytesOf(plan->type.dtype, pad.value());
+  if (!padding.has_value()) {
+    return error(absl::StrCat("value ", pad.value(), " is none of the type ",
+                              std::string(batch::DTypeName(plan->type.dtype))));
+  }
+  plan->is_padded = true;
+  plan->padding = *padding;
+  plan->truncate = pad.truncate();
+  plan->elements *= length;
+  plan->type.ragged = false;
+  plan->type.shape.insert(plan->type.shape.begin(), static_cast<int64_t>(length));
+}
+
+}  // namespace
+
+size_t FeatureSet::padded_bytes() const {
+  size_t bytes = 0;
+  for (const FeaturePlan& plan : plans_) {
+    if (plan.is_padded) bytes += plan.elements * plan.element_bytes();
+  }
+  return bytes;
+}
+
+void FeatureSet::PlanPadding(const v1::JobSpec& job, std::vector<std::string>* errors) {
+  const v1::Pack* const pack = plan::PackOf(plan::DatasetOf(job));
+  for (int i = 0; i < job.features_size(); ++i) {
+    const v1::Feature& feature = job.features(i);
+    const bool is_packed = pack != nullptr && std::count(pack->features().begin(), pack->features().end(),
+                                                         feature.key()) > 0;
+    if (!feature.has_pad() || is_packed) continue;
+    const v1::PadTo& pad = feature.pad();
+    const std::string field = absl::StrCat("features[", i, "].pad");
+    if (pad.length() < 1 || pad.length() > kMaxLength) {
+      errors->push_back(absl::StrCat(field, ".length: ", pad.length(), ": give the number of values, from 1 to 2^28"));
+      continue;
+    }
+    Pad(pad, pad.length(), &plans_[static_cast<size_t>(i)],
+        [&](const std::string& text) { errors->push_back(absl::StrCat(field, ": ", text)); });
+    if (!pad.lengths().empty()) {
+      AddMade(FeaturePlan::Made::kCount, pad.lengths(), static_cast<size_t>(i), field + ".lengths", errors);
+    }
+  }
+}
+
+void FeatureSet::AddMade(FeaturePlan::Made made, const std::string& column, size_t source, const std::string& field,
+                         std::vector<std::string>* errors) {
+  const auto is_same = [&](const FeaturePlan& plan) { return plan.column == column; };
+  if (std::any_of(plans_.begin(), plans_.end(), is_same)) {
+    errors->push_back(absl::StrCat(field, ": there is another column '", column, "'"));
+  }
+  FeaturePlan plan;
+  plan.column = column;
+  plan.label = absl::StrCat(field, " (column '", column, "')");
+  plan.made = made;
+  plan.source = source;
+  plan.request.kind = records::FeatureKind::kBytes;
+  plan.type.dtype = made == FeaturePlan::Made::kRecords ? batch::DType::kInt64 : batch::DType::kInt32;
+  plan.request.element_bytes = static_cast<uint32_t>(batch::DTypeSize(plan.type.dtype));
+  plan.padding = std::string(plan.request.element_bytes, '\0');
+  if (made == FeaturePlan::Made::kSegmentIds || made == FeaturePlan::Made::kPositions) {
+    plan.is_padded = true;
+    plan.elements = plans_[source].elements;
+    plan.type.shape = {static_cast<int64_t>(plan.elements)};
+  } else if (made != FeaturePlan::Made::kCount) {
+    plan.type.ragged = true;
+    plan.fixed_count = false;
+  }
+  plans_.push_back(std::move(plan));
+}
+
+void FeatureSet::PlanPack(const v1::JobSpec& job, std::vector<std::string>* errors) {
+  const v1::Pack* const pack = plan::PackOf(plan::DatasetOf(job));
+  if (pack == nullptr || pack->features().empty() || pack->length() < 1 || pack->length() > kMaxLength) {
+    return;  // config/select_check.h reports these
+  }
+  if (job.has_annotations()) errors->push_back(absl::StrCat("annotations: boxes and masks do not work with a pack"));
+  packed_.assign(features_, 0);
+  std::vector<std::string> keys;
+  for (const v1::Feature& feature : job.features()) keys.push_back(feature.key());
+  for (const std::string& key : pack->features()) {
+    const auto found = static_cast<size_t>(std::find(keys.begin(), keys.end(), key) - keys.begin());
+    if (found == keys.size()) {
+      errors->push_back(absl::StrCat(kPack, ".features: '", key, "' is the key of no entry of `features`",
+                                     DidYouMean(key, keys)));
+      return;
+    }
+    const std::string field = absl::StrCat("features[", found, "]");
+    const v1::PadTo& pad = job.features(static_cast<int>(found)).pad();
+    if ((pad.length() != 0 && pad.length() != pack->length()) || pad.truncate() || !pad.lengths().empty()) {
+      errors->push_back(absl::StrCat(field, ".pad: the feature is packed; give only a value"));
+    }
+    if (plans_[found].elements != 1) {
+      errors->push_back(absl::StrCat(field, ".shape: a packed feature has single numbers; leave the shape out"));
+      return;
+    }
+    packed_[found] = 1;
+    Pad(pad, pack->length(), &plans_[found], [&](const std::string& text) {
+      errors->push_back(absl::StrCat(field, ": it is packed, which ", text));
+    });
+  }
+  for (size_t i = 0; i < features_; ++i) {
+    const FeaturePlan& plan = plans_[i];
+    if (packed_[i] != 0 || (plan.type.ragged && !plan.fixed_count && !plan.request.sequence)) continue;
+    errors->push_back(absl::StrCat("features[", i, "]: '", plan.request.key,
+                                   "' has a value for each packed record; write variable_length: true instead of a "
+                                   "shape, sequence or pad"));
+  }
+  const auto first = static_cast<size_t>(std::find(keys.begin(), keys.end(), pack->features(0)) - keys.begin());
+  const std::string name = plans_[first].column;
+  std::vector<int> outputs(pack->outputs().begin(), pack->outputs().end());
+  if (outputs.empty()) outputs = {v1::Pack::SEGMENT_IDS, v1::Pack::POSITIONS};
+  for (const int output : outputs) {
+    const auto add = [&](FeaturePlan::Made made, const char* suffix) {
+      AddMade(made, absl::StrCat(name, suffix), first, absl::StrCat(kPack, ".outputs"), errors);
+    };
+    if (output == v1::Pack::SEGMENT_IDS) add(FeaturePlan::Made::kSegmentIds, "_segment_ids");
+    if (output == v1::Pack::POSITIONS) add(FeaturePlan::Made::kPositions, "_positions");
+    if (output == v1::Pack::LENGTHS) add(FeaturePlan::Made::kLengths, "_lengths");
+    if (output == v1::Pack::RECORDS) add(FeaturePlan::Made::kRecords, "_records");
+  }
+}
+
+}  // namespace penstock::augment

@@ -1,0 +1,118 @@
+// Reads of the rows of a packed index.
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "pipeline/sources/container.h"
+#include "pipeline/sources/pack_frame.h"
+#include "pipeline/sources/shard_reader.h"
+
+namespace penstock::sources {
+namespace {
+
+// Moves records, which are in `buffer` in their order, behind their header at its front. Returns the row.
+std::string_view Join(const std::vector<FramedPart>& parts, char* buffer) {
+  char* out = buffer + PackHeaderBytes(parts.size());
+  for (const FramedPart& part : parts) {
+    // A record's stored bytes are at least its data, so `out` never passes the next record.
+    if (!part.record.empty()) std::memmove(out, part.record.data(), part.record.size());
+    out += part.record.size();
+  }
+  StorePackHeader(parts, buffer);
+  return {buffer, static_cast<size_t>(out - buffer)};
+}
+
+FramedPart Framed(const ShardIndex& records, const plan::PackPart& part, std::string_view record) {
+  return {static_cast<uint32_t>(records.NumberInShard(part.record)), part.first, part.count, record};
+}
+
+}  // namespace
+
+uint64_t ShardReader::DataBytes(const ShardIndex& index, uint64_t k, const RequestedFeatures* features) {
+  if (index.is_packed()) {
+    const auto parts = index.packs().rows.Row(k);
+    uint64_t bytes = PackHeaderBytes(parts.size());
+    for (const plan::PackPart& part : parts) bytes += DataBytes(*index.packs().records, part.record, features);
+    return bytes;
+  }
+  if (features == nullptr) return index.head().size() + index.RecordLength(k);
+  return index.head().size() + Container::Of(index.kind().container).StoredBytes(index, k, features);
+}
+
+uint64_t ShardReader::StoredBytesOfRow(uint64_t row, const RequestedFeatures* features) const {
+  const auto parts = index_->packs().rows.Row(row);
+  uint64_t bytes = PackHeaderBytes(parts.size());
+  for (const plan::PackPart& part : parts) bytes += single_->StoredBytes(part.record, features);
+  return bytes;
+}
+
+absl::StatusOr<std::string_view> ShardReader::ReadRow(uint64_t row, char* buffer, const RequestedFeatures* features,
+                                                      const ReadSingle& read) const {
+  const auto parts = index_->packs().rows.Row(row);
+  std::vector<FramedPart> framed;
+  framed.reserve(parts.size());
+  char* at = buffer + PackHeaderBytes(parts.size());
+  for (const plan::PackPart& part : parts) {
+    PS_ASSIGN_OR_RETURN(const std::string_view record, read(part.record, at));
+    framed.push_back(Framed(single_->index(), part, record));
+    at += single_->StoredBytes(part.record, features);
+  }
+  return Join(framed, buffer);
+}
+
+// Reads of the records of one row.
+class ShardReader::RowRead {
+ public:
+  RowRead(std::vector<FramedPart> parts, char* buffer, storage::CallDone<std::string_view> done)
+      : buffer_(buffer),
+        parts_(std::move(parts)),
+        left_(parts_.size()),
+        first_failed_(parts_.size()),
+        done_(std::move(done)) {}
+
+  void End(size_t part, const absl::StatusOr<std::string_view>& record) {
+    absl::Status status;
+    {
+      MutexLock lock(&mutex_);
+      // Always the same error of several, because errors of wrong reads are compared.
+      if (!record.ok() && part < first_failed_) {
+        first_failed_ = part;
+        status_ = record.status();
+      }
+      if (record.ok()) parts_[part].record = *record;
+      if (--left_ > 0) return;
+      status = status_;
+    }
+    if (!status.ok()) return std::move(done_)(status);
+    std::move(done_)(Join(parts_, buffer_));
+  }
+
+ private:
+  char* const buffer_;
+  Mutex mutex_;
+  // The last read uses the members without the lock.
+  std::vector<FramedPart> parts_;
+  size_t left_ ABSL_GUARDED_BY(mutex_);
+  size_t first_failed_ ABSL_GUARDED_BY(mutex_);
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  storage::CallDone<std::string_view> done_;
+};
+
+void ShardReader::ReadRowLater(uint64_t row, char* buffer, const RequestedFeatures* features,
+                               const storage::CallOptions& options, storage::CallDone<std::string_view> done) const {
+  const auto parts = index_->packs().rows.Row(row);
+  std::vector<FramedPart> framed;
+  for (const plan::PackPart& part : parts) framed.push_back(Framed(single_->index(), part, {}));
+  const auto read = std::make_shared<RowRead>(std::move(framed), buffer, std::move(done));
+  char* at = buffer + PackHeaderBytes(parts.size());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    single_->ReadRecordLater(
+        parts[i].record, at, features, options,
+        [read, i](const absl::StatusOr<std::string_view>& record) { read->End(i, record); });
+    at += single_->StoredBytes(parts[i].record, features);
+  }
+}
+
+}  // namespace penstock::sources
