@@ -47,6 +47,10 @@ struct NpyRow {
 // 2^40.
 absl::StatusOr<NpyRow> NpyRowOf(const NpyHeader& header, const std::vector<int64_t>& row_shape);
 
+// The shape in the header of a record that has any number of elements after it, such as a document of tokens.
+inline const std::vector<int64_t> kAnyLength = {0};
+inline bool HasAnyLength(const NpyHeader& header) { return header.fields.empty() && header.shape == kAnyLength; }
+
 }  // namespace penstock
 
 #endif  // PENSTOCK_BASE_NPY_ROW_H_

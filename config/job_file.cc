@@ -83,6 +83,21 @@ void CheckWindow(const v1::Dataset& dataset, const std::string& field, std::vect
                                  v1::Source::Kind_Name(source), "; leave it out")});
   }
   constexpr uint64_t kMost = uint64_t{1} << 31;
+  if (dataset.window().has_end()) {
+    if (dataset.window().size() > 0 || dataset.window().stride() > 0) {
+      out->push_back({0, field + ".window.end", "it goes without size and stride: a record ends with this number"});
+    }
+    const int64_t end = dataset.window().end();
+    const bool fits = source == v1::Source::INT32  ? end == static_cast<int32_t>(end)
+                      : source == v1::Source::UINT16 ? end == static_cast<uint16_t>(end)
+                      : source == v1::Source::UINT32 ? end == static_cast<uint32_t>(end)
+                                                     : true;
+    if (!fits) {
+      out->push_back({0, field + ".window.end",
+                      absl::StrCat(end, ": no number of type ", v1::Source::Kind_Name(source))});
+    }
+    return;
+  }
   if (dataset.window().size() == 0 || dataset.window().size() >= kMost) {
     out->push_back({0, field + ".window.size", absl::StrCat(dataset.window().size(), ": from 1 to 2^31 - 1 rows")});
   }

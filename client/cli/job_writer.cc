@@ -69,6 +69,7 @@ std::string FeatureLine(const FeatureSummary& f, uint64_t records, const std::st
   if (!column.empty()) absl::StrAppend(&line, " column: \"", column, "\"");
   if (const std::string type = ColumnTypeOf(f.descr); !type.empty()) {
     absl::StrAppend(&line, " type: BYTES decode_raw: ", type);
+    if (f.any_length) return line + " variable_length: true }";
     if (!f.shape.empty()) absl::StrAppend(&line, " shape: [", absl::StrJoin(f.shape, ", "), "]");
     return line + " }";
   }
@@ -94,6 +95,7 @@ std::string FeatureLine(const FeatureSummary& f, uint64_t records, const std::st
 }
 
 std::string WindowText(const v1::Window& window) {
+  if (window.has_end()) return absl::StrCat("  window { end: ", window.end(), " }\n");
   if (window.size() == 0) return "";
   const std::string stride = window.stride() == 0 ? "" : absl::StrCat(" stride: ", window.stride());
   return absl::StrCat("  window { size: ", window.size(), stride, " }\n");
@@ -141,6 +143,7 @@ void JobWriter::AddFeatures(const std::vector<records::FeatureInfo>& infos) {
       f.key = info.key;
       f.sequence = info.sequence;
       f.is_field = is_field;
+      f.any_length = window_.has_end();
       f.descr = info.descr;
       f.shape = info.shape;
       f.least_count = f.most_count = count;

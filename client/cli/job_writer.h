@@ -27,6 +27,7 @@ struct FeatureSummary {
   bool any_integer = false;       // least and most are known
   int64_t least = 0, most = 0;    // integers outside of sequences
   bool is_field = false;          // a field of CSV, whose empty text is a value
+  bool any_length = false;        // the number of values may differ in records that were not seen
   bool looks_like_image = false;  // the records' first values begin as images do
   bool looks_like_text = true;    // the first values have no control characters but tab, LF and CR
   bool same_byte_length = true;   // the records' first values have one length
@@ -41,7 +42,8 @@ enum class Recipe { kTraining, kEvaluation };
 
 class JobWriter {
  public:
-  // `source` is the kind of the files, as the job names it. `window` has a size if the records are windows.
+  // `source` is the kind of the files, as the job names it. `window` has a size or an end if the records have several
+  // rows.
   explicit JobWriter(v1::Source::Kind source = v1::Source::AUTO, const v1::Window& window = {})
       : source_(source), window_(window) {}
 

@@ -28,7 +28,7 @@ void LocalData::AddFlags(config::Flags* flags, bool windows) {
   if (!windows) return;
   flags->AddString("window", &window_, "SIZE[:STRIDE]",
                    "for the arrays of a glob: a record has SIZE rows, and the next one begins STRIDE rows later "
-                   "(default: SIZE)");
+                   "(default: SIZE); end=NUMBER: a record ends with this number");
 }
 
 absl::StatusOr<v1::Source::Kind> LocalData::Source() const {
@@ -41,12 +41,20 @@ absl::StatusOr<v1::Source::Kind> LocalData::Source() const {
 absl::StatusOr<v1::Window> LocalData::Window() const {
   v1::Window window;
   if (window_.empty()) return window;
+  if (absl::string_view number = window_; absl::ConsumePrefix(&number, "end=")) {
+    int64_t end = 0;
+    if (!absl::SimpleAtoi(number, &end)) {
+      return UsageError(absl::StrCat("--window: '", window_, "' has no integer after `end=`, such as end=50256"));
+    }
+    window.set_end(end);
+    return window;
+  }
   const std::pair<std::string, std::string> parts = absl::StrSplit(window_, absl::MaxSplits(':', 1));
   const bool has_stride = absl::StrContains(window_, ':');
   uint64_t size = 0, stride = 0;
   if (!absl::SimpleAtoi(parts.first, &size) || size == 0 || size > INT32_MAX ||
       (has_stride && (!absl::SimpleAtoi(parts.second, &stride) || stride == 0 || stride > INT32_MAX))) {
-    return UsageError(absl::StrCat("--window: '", window_, "' is not SIZE or SIZE:STRIDE, such as 1025:1024"));
+    return UsageError(absl::StrCat("--window: '", window_, "' is not SIZE, SIZE:STRIDE or end=NUMBER, such as 1025:1024"));
   }
   window.set_size(size);
   window.set_stride(stride);
@@ -56,7 +64,7 @@ absl::StatusOr<v1::Window> LocalData::Window() const {
 absl::StatusOr<sources::IndexOptions> LocalData::IndexOptions() const {
   PS_ASSIGN_OR_RETURN(const v1::Source::Kind source, Source());
   PS_ASSIGN_OR_RETURN(const v1::Window window, Window());
-  if (!sources::NumberTypeOf(source).empty() && window.size() == 0) {
+  if (!sources::NumberTypeOf(source).empty() && window.size() == 0 && !window.has_end()) {
     return UsageError(absl::StrCat("--source ", source_, " needs --window SIZE[:STRIDE], such as --window 1025:1024"));
   }
   return sources::IndexOptionsOf(v1::Dataset::AUTO, source, 0, window);

@@ -16,23 +16,25 @@ namespace {
 // The bytes of a record before its row, and the layout of the row.
 struct RowHead {
   size_t bytes = 0;
-  NpyRow row;
+  NpyRow row;               // of one element, if any_length
+  bool any_length = false;  // the record has any number of elements
 };
 
 absl::StatusOr<RowHead> ReadRowHead(std::string_view record) {
   PS_ASSIGN_OR_RETURN(const NpyHeader header, ParseNpyHeader(record));
-  RowHead head{.bytes = header.data_offset, .row = {}};
-  PS_ASSIGN_OR_RETURN(head.row, NpyRowOf(header, header.shape));
+  RowHead head{.bytes = header.data_offset, .row = {}, .any_length = HasAnyLength(header)};
+  PS_ASSIGN_OR_RETURN(head.row, NpyRowOf(header, head.any_length ? std::vector<int64_t>() : header.shape));
   if (head.row.fields.size() == 1 && header.fields.empty()) head.row.fields[0].name = kRowKey;
   return head;
 }
 
-absl::Status CheckRowBytes(uint64_t bytes, const NpyRow& row) {
-  if (bytes == row.bytes) return absl::OkStatus();
+absl::Status CheckRowBytes(uint64_t bytes, const NpyRow& row, bool any_length) {
+  if (any_length ? bytes % row.bytes == 0 : bytes == row.bytes) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("the row has ", bytes, " bytes, but its header declares ", row.bytes));
 }
 
-NpyElements ElementsOf(const NpyRowField& field, std::string_view row) {
+NpyElements ElementsOf(const NpyRowField& field, std::string_view row, bool any_length) {
+  if (any_length) return {.type = field.type, .count = row.size() / field.type.bytes, .data = row};
   return {.type = field.type, .count = field.elements, .data = row.substr(field.offset, field.bytes())};
 }
 
@@ -61,6 +63,7 @@ absl::Status ArrayRowParser::ReadHead(std::string_view record, Head* head) const
   *head = Head();
   PS_ASSIGN_OR_RETURN(RowHead found, ReadRowHead(record));
   head->row = std::move(found.row);
+  head->any_length = found.any_length;
   for (const FeatureRequest& request : requests_) {
     const NpyRowField*& of_request = head->fields.emplace_back(nullptr);
     for (const NpyRowField& field : head->row.fields) {
@@ -79,12 +82,12 @@ absl::Status ArrayRowParser::Parse(std::string_view record, ParsedExample* out) 
   thread_local Head head;
   if (head.parser != id_ || !record.starts_with(head.text)) PS_RETURN_IF_ERROR(ReadHead(record, &head));
   const std::string_view row = record.substr(head.text.size());
-  PS_RETURN_IF_ERROR(CheckRowBytes(row.size(), head.row));
+  PS_RETURN_IF_ERROR(CheckRowBytes(row.size(), head.row, head.any_length));
   ValueBudget budget(options_.max_value_bytes);
   for (size_t i = 0; i < requests_.size(); ++i) {
     if (head.fields[i] == nullptr) continue;
     (*out)[i].missing = false;
-    PS_RETURN_IF_ERROR(ReadElements(requests_[i], ElementsOf(*head.fields[i], row), &budget, &(*out)[i]));
+    PS_RETURN_IF_ERROR(ReadElements(requests_[i], ElementsOf(*head.fields[i], row, head.any_length), &budget, &(*out)[i]));
   }
   return absl::OkStatus();
 }
@@ -92,14 +95,14 @@ absl::Status ArrayRowParser::Parse(std::string_view record, ParsedExample* out) 
 absl::StatusOr<std::vector<FeatureInfo>> ListArrayRow(std::string_view record) {
   PS_ASSIGN_OR_RETURN(const RowHead head, ReadRowHead(record));
   const std::string_view row = record.substr(head.bytes);
-  PS_RETURN_IF_ERROR(CheckRowBytes(row.size(), head.row));
+  PS_RETURN_IF_ERROR(CheckRowBytes(row.size(), head.row, head.any_length));
   std::vector<FeatureInfo> infos;
   for (const NpyRowField& field : head.row.fields) {
     FeatureInfo& info = infos.emplace_back();
     info.key = field.name;
     info.descr = field.descr;
     info.shape = field.shape;
-    DescribeElements(ElementsOf(field, row), &info);
+    DescribeElements(ElementsOf(field, row, head.any_length), &info);
     // The first value of U is no part of the record.
     if (info.kind == FeatureKind::kBytes && field.type.letter != 'U') info.first_bytes = FirstBytesOf(field, row);
   }

@@ -37,6 +37,7 @@ class ArrayRowParser {
     uint64_t parser = 0;  // id of the parser that has read it
     std::string text;
     NpyRow row;
+    bool any_length = false;
     std::vector<const NpyRowField*> fields;  // by request: its field of the row, or null
   };
 

@@ -41,6 +41,7 @@ IndexOptions IndexOptionsOf(v1::Dataset::Compression compression, v1::Source::Ki
   if (source == v1::Source::NPY) options.container = ContainerKind::kNpy;
   options.windows = {.size = window.size(), .stride = window.stride() != 0 ? window.stride() : window.size()};
   options.windows.type = NumberTypeOf(source);
+  if (window.has_end()) options.windows.end = window.end();
   if (!options.windows.type.empty()) options.container = ContainerKind::kNpy;
   if (max_record_bytes != 0) options.max_record_bytes = max_record_bytes;
   return options;

@@ -86,6 +86,55 @@ def test_a_series_has_windows_of_its_rows_also_compressed_and_selected(folder):
         np.testing.assert_array_equal(found, expected[ids[:, 1]])
 
 
+def documents_of(draw, count, mark):
+    """Returns documents of 0 to 80 tokens, each with its mark but the last one."""
+    documents = [draw.integers(0, mark, draw.integers(0, 81), dtype="uint16").tolist() + [mark] for _ in range(count)]
+    documents[-1][-1] = 0
+    return documents
+
+
+def test_documents_end_with_their_mark(folder):
+    draw = np.random.default_rng(4)
+    documents = documents_of(draw, 120, 50256)
+    for name, some in (("a.bin", documents[:70]), ("b.bin", documents[70:])):
+        np.concatenate([np.asarray(each, "uint16") for each in some]).tofile(folder / name)
+    written = run("init", "*.bin", "--data-root", folder, "--source", "UINT16", "--window", "end=50256").stdout
+    assert "window { end: 50256 }" in written and "decode_raw: UINT16 variable_length: true" in written
+    job = folder.parent / "job.textproto"
+    job.write_text(written)
+    with penstock.Loader(str(job), data_root=folder, batch_size=9) as loader:
+        found = [row.tolist() for batch in loader for row in batch["row"]]
+    assert sorted(found) == sorted(documents)
+    assert run("index", folder / "a.bin", "--source", "UINT16", "--window", "end=50256").returncode == 0
+    assert run("verify", folder / "a.bin", "--source", "UINT16", "--window", "end=50256").returncode == 0
+    report = run("select", folder / "a.bin", "--source", "UINT16", "--window", "end=50256", "--filter", "len(row) > 40").stdout
+    assert f"{sum(len(each) > 40 for each in documents[:70])} of 70 records" in report
+
+
+def test_a_stream_of_documents_is_cut_into_full_rows(folder):
+    documents = documents_of(np.random.default_rng(5), 200, 9)
+    np.concatenate([np.asarray(each, "uint16") for each in documents]).tofile(folder / "train.bin")
+    job = penstock.Job(
+        name="stream", order={"seed": 2}, batch={"size": 5, "last": "PARTIAL"},
+        dataset={"files": "train.bin", "source": "UINT16", "window": {"end": 9},
+                 "select": [{"pack": {"length": 65, "features": ["row"], "concatenate": True, "overlap": 1}}]},
+        features={"row": {"type": "BYTES", "decode_raw": "UINT16", "variable_length": True}})
+    rows = []
+    with penstock.Loader(job, data_root=folder) as loader:
+        for batch in loader:
+            assert batch["row"].dtype == np.uint16 and batch["row"].shape[1] == 65
+            rows += zip(batch["row"], batch["row_segment_ids"], batch["row_positions"])
+    tokens = sum(len(each) for each in documents)
+    assert len(rows) == -(-(tokens - 1) // 64)
+    starts = {tuple(each[:4]) for each in documents if len(each) >= 4}
+    for row, segments, positions in rows:
+        assert positions[0] == 0 and (np.diff(segments[segments > 0]) >= 0).all()
+        for begin in np.flatnonzero(np.diff(segments) > 0) + 1:
+            if (segments[begin : begin + 4] == segments[begin]).sum() == 4:
+                assert tuple(row[begin : begin + 4].tolist()) in starts
+    assert sum((segments > 0).sum() - 1 for _, segments, _ in rows) == tokens - 1
+
+
 def test_a_state_continues_and_other_windows_are_rejected(folder):
     np.arange(5000, dtype="<u4").tofile(folder / "a.bin")
     job = job_of([9], "UINT32", files="a.bin", source="UINT32", window={"size": 9, "stride": 8})

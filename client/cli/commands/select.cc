@@ -127,7 +127,7 @@ class Select final : public Command {
       dataset->set_source(source);
       PS_RETURN_IF_ERROR(data_.IndexOptions().status());
       PS_ASSIGN_OR_RETURN(const v1::Window window, data_.Window());
-      if (window.size() > 0) *dataset->mutable_window() = window;
+      if (window.size() > 0 || window.has_end()) *dataset->mutable_window() = window;
       for (const std::string& argument : arguments) {
         PS_ASSIGN_OR_RETURN(*dataset->add_files(), data_.FilesOf(argument));
       }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -45,6 +46,7 @@ class NpyWalker final : public RecordWalker {
       if (at != Step::kRecord) return at;
       offset_ = next_offset_;
     }
+    if (options().windows.end.has_value()) return NextDocument(data);
     if (rows_ && (*rows_ < window_.size || record_ > (*rows_ - window_.size) / window_.stride)) return AtEnd();
     length_ = window_.size * row_bytes_;
     if (length_ > options().max_record_bytes) {
@@ -62,17 +64,69 @@ class NpyWalker final : public RecordWalker {
       if (data != nullptr) data->append(rows_of_window_);
     }
     if (body < length_) return BreakShort(Damage::kTruncatedData, body, length_);
+    SetMember(crc);
+    next_offset_ = offset_ + window_.stride * row_bytes_;
+    return Step::kRecord;
+  }
+
+ private:
+  void SetMember(uint32_t crc) {
     members_[0].bytes = static_cast<uint32_t>(length_);
     members_[0].crc = crc;
     StoreLittleEndian<uint64_t>(length_, identity_bytes_ + 1);
     StoreLittleEndian<uint32_t>(crc, identity_bytes_ + 1 + sizeof(uint64_t));
     next_record_ = record_ + 1;
-    next_offset_ = offset_ + window_.stride * row_bytes_;
     ReportProgress(false);
+  }
+
+  // Reads the numbers up to and including the next mark, or up to the end of the array.
+  absl::StatusOr<Step> NextDocument(std::string* data) {
+    uint64_t bytes = 0;
+    bool ended = false;
+    while (!ended) {
+      while (!ended && begin_ + bytes + row_bytes_ <= ahead_.size()) {
+        ended = std::memcmp(ahead_.data() + begin_ + bytes, mark_, row_bytes_) == 0;
+        bytes += row_bytes_;
+      }
+      length_ = bytes;
+      if (bytes > options().max_record_bytes) {
+        return Break(Damage::kTooLong, absl::StrCat("the limit is ", options().max_record_bytes));
+      }
+      if (ended) break;
+      PS_ASSIGN_OR_RETURN(const bool more, ReadAhead());
+      if (!more) break;
+    }
+    const uint64_t missing = rows_ ? *rows_ * row_bytes_ - read_ : stream_is_damaged() ? row_bytes_ : 0;
+    if (!ended && missing > 0) {
+      return BreakShort(Damage::kTruncatedData, ahead_.size() - begin_, ahead_.size() - begin_ + missing);
+    }
+    if (bytes == 0) {
+      if (rows_) return AtEndAfter(*rows_);
+      return AtEndOfNumbers(ahead_.size() - begin_);
+    }
+    if (record_ >= kMostWindows) {
+      return Unreadable(absl::StrCat("dataset.window: it has more than ", kMostWindows, " records; cut the file"));
+    }
+    const std::string_view document(ahead_.data() + begin_, bytes);
+    if (data != nullptr) *data = absl::StrCat(head_, absl::string_view(document.data(), document.size()));
+    SetMember(Crc32cExtend(0, document));
+    next_offset_ = offset_ + bytes;
+    begin_ += bytes;
     return Step::kRecord;
   }
 
- private:
+  // Reads more numbers of the array into ahead_. Returns false at its end.
+  absl::StatusOr<bool> ReadAhead() {
+    constexpr uint64_t kPiece = 64 << 10;
+    ahead_.erase(0, begin_);
+    begin_ = 0;
+    const uint64_t wanted = rows_ ? std::min(kPiece, *rows_ * row_bytes_ - read_) : kPiece;
+    uint64_t got = 0;
+    PS_RETURN_IF_ERROR(ReadPieces(wanted, &ahead_, {}, &got));
+    read_ += got;
+    return got > 0;
+  }
+
   // Reads the rows of the next window that are not rows of the last one too. Sets *body to the bytes of the window that
   // there are.
   absl::Status ReadWindow(uint64_t* body) {
@@ -108,7 +162,15 @@ class NpyWalker final : public RecordWalker {
 
   // Sets head_ for rows of this type and shape, and the steps. Returns kRecord if they are valid.
   Step SetHead(std::string_view descr, std::vector<int64_t> row_shape) {
-    if (!options().windows.empty()) {
+    if (options().windows.end.has_value()) {
+      if (!SetMark(descr, row_shape)) {
+        return Unreadable(absl::StrCat("dataset.window.end: ", *options().windows.end, " cannot be in rows of type ",
+                                       absl::string_view(descr.data(), descr.size()),
+                                       row_shape.empty() ? "" : " with several numbers",
+                                       "; it needs an array of single integers that may have it"));
+      }
+      row_shape = kAnyLength;
+    } else if (!options().windows.empty()) {
       const uint64_t most = ShardIndex::kMaxStepBytes / row_bytes_;
       if (window_.size >= most || window_.stride >= most) {
         return Unreadable(absl::StrCat("dataset.window: a row has ", row_bytes_,
@@ -126,6 +188,18 @@ class NpyWalker final : public RecordWalker {
     if (head_.size() > kMaxHeadBytes) return Unreadable("its header is longer than 64 KiB");
     StoreLittleEndian<uint32_t>(Crc32cExtend(0, head_), identity_bytes_ + 1 + sizeof(uint64_t) + sizeof(uint32_t));
     return Step::kRecord;
+  }
+
+  // Sets mark_ to the bytes of the number that ends a record. Returns false if the rows cannot have it.
+  bool SetMark(std::string_view descr, const std::vector<int64_t>& row_shape) {
+    const absl::StatusOr<NpyType> type = ParseNpyType(descr);
+    if (!type.ok() || !row_shape.empty() || (type->letter != 'i' && type->letter != 'u')) return false;
+    const int64_t end = *options().windows.end;
+    StoreLittleEndian<uint64_t>(static_cast<uint64_t>(end), mark_);
+    if (type->letter == 'u' && end < 0) return false;
+    if (type->bytes == sizeof(int64_t)) return true;
+    const int64_t range = int64_t{1} << (8 * type->bytes - (type->letter == 'i' ? 1 : 0));
+    return end < range && end >= (type->letter == 'i' ? -range : 0);
   }
 
   // Reads the header of the file: sets head_, rows_, row_bytes_ and next_offset_. Returns kRecord if rows may follow.
@@ -164,8 +238,12 @@ class NpyWalker final : public RecordWalker {
 
   // Ends the walk after the last record.
   absl::StatusOr<Step> AtEnd() {
+    return AtEndAfter(record_ == 0 ? 0 : (record_ - 1) * window_.stride + window_.size);
+  }
+
+  // The same, if `read` rows were read.
+  absl::StatusOr<Step> AtEndAfter(uint64_t read) {
     // The rows of the header that fill no record.
-    const uint64_t read = record_ == 0 ? 0 : (record_ - 1) * window_.stride + window_.size;
     const uint64_t rest = (*rows_ - read) * row_bytes_;
     uint64_t skipped = 0;
     PS_RETURN_IF_ERROR(SkipFully(rest, &skipped));
@@ -200,6 +278,10 @@ class NpyWalker final : public RecordWalker {
   uint64_t cut_off_ = 0;          // bytes of a number at the end of a file of numbers
   uint64_t row_bytes_ = 0;
   uint64_t next_record_ = 0, next_offset_ = 0;
+  // With options().windows.end: numbers that are read already, and the next record begins at begin_.
+  std::string ahead_;
+  uint64_t begin_ = 0, read_ = 0;  // read_: bytes of the array that were read
+  char mark_[sizeof(int64_t)] = {};
   char identity_bytes_[1 + sizeof(uint64_t) + 2 * sizeof(uint32_t)] = {};
 };
 
@@ -218,6 +300,7 @@ absl::StatusOr<std::string_view> NpyContainer::DataOf(const ShardIndex& index, u
 }
 
 uint64_t RowWindows::id() const {
+  if (end.has_value()) return HashWords({Hash64("ends 1"), static_cast<uint64_t>(*end), Hash64(type)});
   return empty() && type.empty() ? 0 : HashWords({Hash64("windows 1"), size, stride, Hash64(type)});
 }
 
@@ -225,7 +308,9 @@ uint64_t RowTypeOf(const ShardIndex& index) {
   if (index.is_packed()) return RowTypeOf(*index.packs().records);
   if (index.kind().container != ContainerKind::kNpy || index.record_count() == 0) return 0;
   const absl::StatusOr<NpyHeader> header = ParseNpyHeader(index.head());
-  const absl::StatusOr<NpyRow> row = header.ok() ? NpyRowOf(*header, header->shape) : header.status();
+  if (!header.ok()) return 0;
+  const absl::StatusOr<NpyRow> row =
+      NpyRowOf(*header, HasAnyLength(*header) ? std::vector<int64_t>() : header->shape);
   if (!row.ok()) return 0;  // no reader accepts the records
   Fingerprint print;
   for (const NpyRowField& field : row->fields) {

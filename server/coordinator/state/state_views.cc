@@ -27,10 +27,10 @@ bool HasRoots(const WorkerEntry& worker, const JobEntry& entry) {
 
 // Returns whether features or casts name a type of columns that 0.3.0 lacks.
 template <typename Part>
-bool HasNewTypes(const Part& part) {
+bool HasNewColumns(const Part& part) {
   const auto is_new = [](v1::DataType type) { return type == v1::UINT32 || type == v1::UINT64; };
   return std::any_of(part.features().begin(), part.features().end(),
-                     [&](const v1::Feature& feature) { return is_new(feature.decode_raw()); }) ||
+                     [&](const v1::Feature& feature) { return is_new(feature.decode_raw()) || feature.has_pad(); }) ||
          std::any_of(part.ops().begin(), part.ops().end(), [&](const v1::Op& op) { return is_new(op.cast().to()); });
 }
 
@@ -40,7 +40,7 @@ bool CoordinatorState::Understands(const WorkerEntry& worker, const JobEntry& en
   const v1::JobSpec& job = entry.job.spec();
   const bool simple = !plan::SelectsRecords(job) && !plan::HasNamedSets(job) &&
                       plan::DatasetOf(job).source() <= v1::Source::TAR && !plan::DatasetOf(job).has_window() &&
-                      !HasNewTypes(job);
+                      !HasNewColumns(job);
   return simple || worker.info.protocols().newest() >= kDataProtocol;
 }
 
@@ -133,7 +133,7 @@ std::string CoordinatorState::WhatItWaitsFor(const JobEntry& entry) const {
   if (too_old + other_digest + no_roots < live) return entry.preparing() ? entry.shortage : "";
   if (too_old == live)
     return "no live worker knows dataset.select, names of data sets, blend, JSONL, TEXT, CSV, TSV, NPY, windows, "
-           "UINT32 or UINT64; upgrade the workers";
+           "pad, UINT32 or UINT64; upgrade the workers";
   std::string text = "no live worker can serve it:";
   if (too_old > 0) {
     absl::StrAppend(&text, " ", too_old, " do not know dataset.select", no_roots + other_digest > 0 ? "," : "");

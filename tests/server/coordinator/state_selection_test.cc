@@ -101,7 +101,7 @@ TEST_F(CoordinatorSelection, AnOlderWorkerNeitherPreparesNorServesTheJob) {
   EXPECT_THAT(TasksIn(h.Beat("old")), IsEmpty());
   EXPECT_THAT(h.JobStatus("train").waiting(),
               HasSubstr("no live worker knows dataset.select, names of data sets, "
-                        "blend, JSONL, TEXT, CSV, TSV, NPY, windows, UINT32 or UINT64; upgrade the workers"));
+                        "blend, JSONL, TEXT, CSV, TSV, NPY, windows, pad, UINT32 or UINT64; upgrade the workers"));
   Register("new", 2);
   Work("new", 25);
   EXPECT_THAT(h.OwnersOf("train"), ::testing::ElementsAre("new"));
