@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
+#include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -24,6 +25,15 @@ constexpr Kind kKinds[] = {
     {16, "\xDE\xC0\xEF\xBE", "an LMDB"},
 };
 
+constexpr char kMds[] = "an MDS data set", kLitData[] = "a LitData data set";
+
+// The starts of an index.json, as the writers of the formats and Mosaic's merge_index() make it.
+constexpr Kind kIndexes[] = {
+    {0, "{\"shards\": [", kMds},
+    {0, "{\"version\": 2, \"shards\": [", kMds},
+    {0, "{\"chunks\": [", kLitData},
+};
+
 }  // namespace
 
 std::string_view ConvertibleKind(std::string_view first_bytes) {
@@ -31,6 +41,16 @@ std::string_view ConvertibleKind(std::string_view first_bytes) {
     if (first_bytes.size() >= kind.offset && first_bytes.substr(kind.offset, kind.bytes.size()) == kind.bytes) {
       return kind.name;
     }
+  }
+  return "";
+}
+
+std::string_view ConvertibleFolder(const std::string& folder) {
+  constexpr size_t kStart = 32;
+  std::string start(kStart, '\0');
+  std::ifstream(folder + "/index.json", std::ios::binary).read(start.data(), kStart);
+  for (const Kind& kind : kIndexes) {
+    if (start.substr(0, kind.bytes.size()) == kind.bytes) return kind.name;
   }
   return "";
 }

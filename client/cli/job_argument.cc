@@ -188,6 +188,10 @@ absl::StatusOr<std::string> ReadFileOrInput(storage::Storage* storage, const std
   if (!storage->IsLocal(path)) return storage::ReadContent(storage, path, kMaxFileBytes);
   if (path != "-") {
     if (std::error_code error; std::filesystem::is_directory(path, error)) {
+      if (const std::string_view kind = ConvertibleFolder(path); !kind.empty()) {
+        return absl::InvalidArgumentError(absl::StrCat(path, ": a job or configuration file is expected; this is ",
+                                                       std::string(kind), "; ", ConvertHint(path)));
+      }
       return absl::InvalidArgumentError(
           absl::StrCat(path, ": a job or configuration file is expected; this is a folder (`penstock init ", path,
                        " --out job.textproto` writes a job for the shards in it)"));

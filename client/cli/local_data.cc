@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
+#include "base/foreign_data.h"
 #include "base/status_macros.h"
 #include "base/url.h"
 #include "client/cli/command.h"
@@ -113,6 +114,10 @@ absl::StatusOr<std::string> LocalData::FilesOf(std::string glob) const {
     const auto found = storage_->StatAndWait(folder);
     if (!found.ok() || found->kind != storage::StoredEntry::Kind::kFolder) continue;
     while (glob.size() > 1 && glob.back() == '/') glob.pop_back();
+    if (const std::string_view kind = storage_->IsLocal(folder) ? ConvertibleFolder(folder) : ""; !kind.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(folder, ": this is ", std::string(kind), "; ", ConvertHint(folder)));
+    }
     // A folder that import or bake wrote holds labels and jobs in addition to its shards.
     const bool ours = storage_->StatAndWait(absl::StrCat(folder, "/", std::string(imports::kShardStateName))).ok();
     return absl::StrCat(glob, ours ? "/*.tfrecord" : "/*");

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
+#include "tests/base/temp_dir.h"
+
 namespace penstock {
 namespace {
 
@@ -17,6 +21,22 @@ TEST(ForeignData, IsRecognizedByItsFirstBytes) {
   }
   EXPECT_TRUE(IsConvertibleUrl("hf://a/b"));
   EXPECT_FALSE(IsConvertibleUrl("s3://a/b"));
+}
+
+TEST(ForeignData, AFolderIsRecognizedByItsIndex) {
+  const TempDir dir;
+  EXPECT_EQ(ConvertibleFolder(dir.path()), "");
+  const std::pair<const char*, const char*> kinds[] = {
+      {R"({"shards": [{"column_names": []}], "version": 2})", "an MDS data set"},
+      {R"({"version": 2, "shards": [{"column_names": []}]})", "an MDS data set"},
+      {R"({"chunks": [{"chunk_bytes": 9}], "config": {}})", "a LitData data set"},
+      {R"({"other": []})", ""},
+      {"", ""},
+  };
+  for (const auto& [index, kind] : kinds) {
+    dir.Write("index.json", index);
+    EXPECT_EQ(ConvertibleFolder(dir.path()), kind) << index;
+  }
 }
 
 TEST(ForeignData, TheCommandCanBePastedIntoAShell) {

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The tests that need frameworks from PyPI, ruff and mypy. ./run test-frameworks calls this with the environment's Python.
 #   run.sh PYTHON PROGRAMS [FOLDER ...]     FOLDER: torch, tensorflow, jax, data, imports, lint (default: all
-#                                           of these), or ray, for which PYTHON must have Ray
+#                                           of these), or ray, for which PYTHON must have Ray. PENSTOCK_DATA_PYTHON is
+#                                           the Python for data (default: PYTHON)
 set -uo pipefail
 python=$1 programs=$2
 shift 2
@@ -25,7 +26,9 @@ for folder in "$@"; do
   if [ "$folder" = lint ]; then
     lint || failed+=("$folder")
   else
-    "$python" -m pytest -q -p no:cacheprovider "tests/frameworks/$folder" || failed+=("$folder")
+    own=$python
+    [ "$folder" != data ] || own=${PENSTOCK_DATA_PYTHON:-$python}
+    "$own" -m pytest -q -p no:cacheprovider "tests/frameworks/$folder" || failed+=("$folder")
   fi
   echo "$folder: $((SECONDS - start)) s"
 done

@@ -120,6 +120,26 @@ def test_loaders_and_commands_name_the_command_that_converts_a_file(tmp_path, st
         assert f"`penstock convert '{source}' --out shards` makes shards of it" in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(
+    ("index", "kind"),
+    [
+        ('{"shards": [{"column_names": []}], "version": 2}', "an MDS data set"),
+        ('{"version": 2, "shards": [{"column_names": []}]}', "an MDS data set"),
+        ('{"chunks": [{"chunk_bytes": 9}], "config": {}}', "a LitData data set"),
+    ],
+)
+def test_loaders_and_commands_name_the_command_that_converts_a_folder(tmp_path, index, kind):
+    source = tmp_path / "x y"
+    source.mkdir()
+    (source / "index.json").write_text(index)
+    with pytest.raises(ConfigurationError, match=f"this is {kind}; `penstock convert '{source}' --out shards` makes shards"):
+        penstock.Loader(str(source))
+    for command_name in ("init", "index", "verify", "bench", "check-config"):
+        done = subprocess.run([str(BIN / "penstock"), command_name, str(source)], capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert f"this is {kind}; `penstock convert '{source}' --out shards` makes shards of it" in done.stdout + done.stderr
+
+
 def test_loaders_and_commands_name_the_command_for_a_data_set_of_the_hub():
     with pytest.raises(ConfigurationError, match="`penstock convert hf://me/set --out shards` makes shards of it"):
         penstock.Loader("hf://me/set")

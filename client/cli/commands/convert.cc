@@ -13,11 +13,10 @@ class Convert final : public Command {
   std::string description() const override {
     return "Writes the rows of SOURCE as TFRecord shards, with a job file that reads them back bit for bit. SOURCE is "
            "a\n"
-           "file, a folder or a glob of Parquet, Arrow IPC or Feather files, an HDF5 file, an LMDB, a saved data set "
-           "of\n"
-           "Hugging Face, or hf://NAME. The same command continues a killed run. The format's own Python library reads "
-           "the\n"
-           "source, so the command needs Python and that library.\n\n"
+           "file, a folder or a glob of Parquet, Arrow IPC or Feather files, an HDF5 file, an LMDB, a folder of MDS "
+           "or\n"
+           "LitData, a saved data set of Hugging Face, or hf://NAME. The same command continues a killed run. The\n"
+           "format's own Python library reads the source, so the command needs Python and that library.\n\n"
            "  pip install penstock[parquet]\n"
            "  penstock convert table.parquet --out shards --dry-run\n"
            "  penstock convert 'part-*.parquet' --out shards";
@@ -26,7 +25,8 @@ class Convert final : public Command {
     flags->AddString("out", &text_, "DIR", "the folder of the new shards: not there yet, empty, or this command's own");
     flags->AddSwitch("dry-run", &given_, "print the columns, and write nothing");
     flags->AddStrings("drop", &texts_, "COLUMN", "leave a column out; may be repeated");
-    flags->AddString("split", &text_, "NAME", "a part of a data set of Hugging Face, such as train");
+    flags->AddString("split", &text_, "NAME", "a part of a data set of Hugging Face, MDS or LitData, such as train");
+    flags->AddSwitch("trust", &given_, "unpickle columns, which runs code that the files contain");
     flags->AddUint("processes", &number_, "N",
                    "processes that read (default: the CPUs of this container); the shards are the same");
     flags->AddString("prefix", &text_, "NAME", "shards are called NAME-00000.tfrecord ... (default: data)");

@@ -46,6 +46,7 @@ def convert(
     prefix: str = "data",
     shard_bytes: Union[int, str] = "128MiB",
     dry_run: bool = False,
+    trust: bool = False,
 ) -> Conversion:
     """Writes the rows of `source` as shards `out`/`prefix`-00000.tfrecord ..., and a job file that reads them back bit for
     bit:
@@ -54,17 +55,19 @@ def convert(
         loader = penstock.Loader(result.job)
 
     `source` is the path of a Parquet, Arrow IPC or Feather file, of a folder of them, or a glob; of an HDF5 file, of an LMDB,
-    or of a saved data set of Hugging Face. "hf://NAME" is a data set of their hub. It may also be a data set in Python, whose
-    rows are dicts: one with a length and an index, or an iterable, which a continued run reads again from the beginning.
+    of a folder of MDS or LitData, or of a saved data set of Hugging Face. "hf://NAME" is a data set of their hub. It may also
+    be a data set in Python, whose rows are dicts: one with a length and an index, or an iterable, which a continued run reads
+    again from the beginning.
 
-    `drop` leaves columns out. `split` names a part of a data set of Hugging Face. `processes` read at the same time (0: one
+    `drop` leaves columns out. `split` names a part of a data set of Hugging Face, MDS or LitData. `trust` allows the
+    library to unpickle columns, which runs code that the files contain. `processes` read at the same time (0: one
     for each CPU, and this process alone for a data set in Python); the shards do not depend on their number. With `dry_run`,
     nothing is written, and the result has the columns.
 
     If the process is killed, the same call continues after the last finished shard. Raises ConfigurationError for a
     column that a record cannot hold, and for a folder with shards of another source or other arguments.
     """
-    found = open_source(source, list(drop), split)
+    found = open_source(source, list(drop), split, trust)
     return run(found, out, processes=processes, prefix=prefix, shard_bytes=shard_bytes, dry_run=dry_run)
 
 

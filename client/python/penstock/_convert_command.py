@@ -33,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--dry-run", action="store_true")
     out.add_argument("--drop", action="append", default=[])
     out.add_argument("--split", default="")
+    out.add_argument("--trust", action="store_true")
     out.add_argument("--processes", type=int, default=0)
     out.add_argument("--prefix", default="data")
     out.add_argument("--shard-bytes", default="128MiB")
@@ -69,7 +70,7 @@ def main(arguments: List[str]) -> int:
 
 
 def _convert(flags: Any) -> None:
-    source = open_source(flags.source, flags.drop, flags.split)
+    source = open_source(flags.source, flags.drop, flags.split, flags.trust)
     if not flags.json:
         print(table(source.columns), flush=True)
     result = run(

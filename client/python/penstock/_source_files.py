@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import glob as globs
+import json
 import os
-from typing import List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from ._errors import ConfigurationError
 
@@ -30,6 +31,36 @@ def table_files(source: str) -> List[str]:
     if not found:
         raise ConfigurationError(f"there is no file {source}, and no file matches it as a glob")
     return sorted(found)
+
+
+def _index_of(folder: str) -> Tuple[str, Dict[str, Any]]:
+    """Returns the kind of a folder ("mds", "litdata" or "") by its index.json, and the index."""
+    path = os.path.join(folder, "index.json")
+    try:
+        with open(path, encoding="utf-8") as file:
+            index = json.load(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return "", {}
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{path} cannot be read: {error}; copy the file again") from None
+    kinds = {"shards": "mds", "chunks": "litdata"}
+    return next(((kind, index) for key, kind in kinds.items() if isinstance(index, dict) and key in index), ("", {}))
+
+
+def indexed_folder(folder: str, split: str) -> Optional[Tuple[str, str, Dict[str, Any]]]:
+    """Returns the folder of an MDS or LitData data set, its kind and its index. Without an index of its own, a folder may
+    hold one such folder for each split. Returns None if there is no such data set.
+    """
+    kind, index = _index_of(os.path.join(folder, split))
+    if kind:
+        return os.path.join(folder, split) if split else folder, kind, index
+    found = {name: _index_of(os.path.join(folder, name)) for name in sorted(os.listdir(folder))}
+    splits = [name for name, (kind, _) in found.items() if kind]
+    if not splits:
+        return None
+    if split or len(splits) > 1:
+        raise ConfigurationError(f"{folder} has the splits {', '.join(splits)}; give one as split (--split)")
+    return (os.path.join(folder, splits[0]), *found[splits[0]])
 
 
 def kind_of(path: str) -> Optional[str]:

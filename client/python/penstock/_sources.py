@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import Any, List
+from typing import Any, Dict, List
 
 from ._arguments import path_text
 from ._convert_source import Source, needed
 from ._datasets import rows_of
 from ._errors import ConfigurationError
-from ._source_files import kind_of, table_files
+from ._source_files import indexed_folder, kind_of, table_files
 
 _LMDB_MAGIC = b"\xde\xc0\xef\xbe"  # at offset 16
 _RIEGELI_SIGNATURE = b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f"  # ArrayRecord is a kind of Riegeli
@@ -26,7 +26,7 @@ def _reader(module: str, package: str, extra: str, what: str) -> Any:
         raise needed(package, extra, what) from None
 
 
-def open_source(source: Any, drop: List[str], split: str) -> Source:
+def open_source(source: Any, drop: List[str], split: str, trust: bool = False) -> Source:
     """Returns the source for an argument of convert()."""
     if not isinstance(source, (str, os.PathLike)):
         module = type(source).__module__.split(".")[0]
@@ -47,6 +47,9 @@ def open_source(source: Any, drop: List[str], split: str) -> Source:
         if inside & {"dataset_dict.json", "state.json"}:
             made = _reader("_hugging_face", "datasets", "hf", name).saved(name, drop, split)
             return made
+        indexed = indexed_folder(name, split)
+        if indexed is not None:
+            return _indexed(*indexed, drop, trust)
         _no_split(split, name)
         if "data.mdb" in inside:
             made = _reader("_lmdb", "lmdb", "lmdb", name).Lmdb(name, drop)
@@ -68,6 +71,16 @@ def open_source(source: Any, drop: List[str], split: str) -> Source:
     if kind_of(paths[0]) is None:
         raise ConfigurationError(f"{paths[0]} is neither a Parquet, Arrow, Feather, HDF5 or ArrayRecord file nor an LMDB")
     made = _reader("_tables", "pyarrow", "parquet", paths[0]).Tables(name, paths, drop)
+    return made
+
+
+def _indexed(folder: str, kind: str, index: Dict[str, Any], drop: List[str], trust: bool) -> Source:
+    """Returns the source of a folder with an index.json."""
+    made: Source
+    if kind == "mds":
+        made = _reader("_mds", "mosaicml-streaming", "mds", folder).Mds(folder, index, drop, trust)
+    else:
+        made = _reader("_litdata", "litdata", "litdata", folder).LitData(folder, index, drop, trust)
     return made
 
 

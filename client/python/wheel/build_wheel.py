@@ -51,7 +51,15 @@ Tag: py3-none-{platform}
 """
 
 # Packages that `penstock convert` needs for a format: pip install penstock[parquet].
-EXTRAS = {"parquet": "pyarrow", "hf": "datasets>=4", "hdf5": "h5py", "lmdb": "lmdb", "arrayrecord": "array-record"}
+EXTRAS = {
+    "parquet": "pyarrow",
+    "hf": "datasets>=4",
+    "hdf5": "h5py",
+    "lmdb": "lmdb",
+    "arrayrecord": "array-record",
+    "mds": "mosaicml-streaming",
+    "litdata": "litdata>=0.2.76",
+}
 
 # Installed as a command. It finds the package without importing it: the program starts at once, and without NumPy.
 COMMAND = """\

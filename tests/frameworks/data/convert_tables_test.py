@@ -1,22 +1,18 @@
 """penstock.convert of Parquet, Arrow and Feather files. pyarrow is the judge."""
 
-import contextlib
 import datetime
 import decimal
-import hashlib
 import json
 import os
 import random
 import re
-import signal
 import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from fixtures import BIN
+from killing import check_runs_that_are_killed, content, convert_command
 from writer_test import example, records
 
 import penstock
@@ -274,11 +270,6 @@ def test_a_damaged_file_is_named(tmp_path):
 # ---- several files and processes; killed runs
 
 
-def content(folder):
-    files = sorted(path for path in Path(folder).iterdir() if path.is_file())
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.suffix == ".tfrecord"}
-
-
 def blobs(folder, files=3, rows=4000):
     """Writes tables of a number and 2 KB of bytes."""
     dice = random.Random(1)
@@ -305,53 +296,9 @@ def test_the_shards_are_the_same_with_1_2_and_5_processes(tmp_path):
     assert [example(record)["n"][0] for record in records(tmp_path / "1")] == list(range(rows))
 
 
-def tree(pid):
-    """Returns the ids of a process and of its descendants."""
-    found = [pid]
-    for parent in found:
-        try:
-            for task in os.listdir(f"/proc/{parent}/task"):
-                found += map(int, Path(f"/proc/{parent}/task/{task}/children").read_text().split())
-        except OSError:
-            pass
-    return found
-
-
-def convert_command(*arguments):
-    return [sys.executable, "-m", "penstock._convert_command", *map(str, arguments)]
-
-
 def test_a_run_that_is_killed_20_times_makes_the_same_shards(tmp_path):
     blobs(tmp_path / "in")
-    arguments = ["--processes", 2, "--shard-bytes", "1MiB"]
-    begin = time.monotonic()
-    subprocess.run(convert_command(tmp_path / "in", "--out", tmp_path / "whole", *arguments), check=True, capture_output=True)
-    usual = time.monotonic() - begin
-    dice, killed = random.Random(int(usual * 1e6)), []
-    out = tmp_path / "out"
-    while len(killed) < 20:
-        command = convert_command(tmp_path / "in", "--out", out, *arguments)
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
-            time.sleep(dice.uniform(0, usual))
-            victims = tree(run.pid)
-            number = dice.randrange(len(victims))
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(victims[number], signal.SIGKILL)
-            error = run.communicate()[1]
-        if run.returncode == 0:
-            killed.append("complete")
-            assert content(out) == content(tmp_path / "whole")
-            out = tmp_path / f"out{len(killed)}"
-            continue
-        killed.append(number)
-        assert number == 0 or "was ended by SIGKILL" in error, error
-    command = convert_command(tmp_path / "in", "--out", out, *arguments)
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert content(out) == content(tmp_path / "whole")
-    jobs = [(folder / "job.textproto").read_text().replace(folder.name, "") for folder in (out, tmp_path / "whole")]
-    assert jobs[0] == jobs[1]
-    assert sum(number != "complete" for number in killed) > 10, killed
+    check_runs_that_are_killed(tmp_path / "in", tmp_path)
 
 
 def test_a_complete_run_is_not_repeated(tmp_path):
@@ -409,8 +356,8 @@ def test_shards_that_were_finished_before_a_failure_stay(tmp_path):
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "5 of the shards are from an earlier run" in done.stdout
-    for name, content in finished.items():
-        assert (tmp_path / "out" / name).read_bytes() == content
+    for name, data in finished.items():
+        assert (tmp_path / "out" / name).read_bytes() == data
 
 
 def test_a_table_of_null_values_only_is_an_error(tmp_path):

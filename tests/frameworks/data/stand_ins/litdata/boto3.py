@@ -1,0 +1,1 @@
+"""Stands in for boto3, which litdata imports, and the tests do not use."""

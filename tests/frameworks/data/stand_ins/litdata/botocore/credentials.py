@@ -1,0 +1,2 @@
+class InstanceMetadataProvider:
+    """A class of botocore."""

@@ -1,0 +1,2 @@
+class InstanceMetadataFetcher:
+    """A class of botocore."""

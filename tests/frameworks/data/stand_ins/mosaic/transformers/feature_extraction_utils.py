@@ -1,0 +1,2 @@
+class BatchFeature:
+    """A class of transformers."""

@@ -1,0 +1,1 @@
+"""Automatic classes of transformers."""

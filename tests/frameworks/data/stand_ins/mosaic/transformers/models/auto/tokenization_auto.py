@@ -1,0 +1,2 @@
+class AutoTokenizer:
+    """A class of transformers."""

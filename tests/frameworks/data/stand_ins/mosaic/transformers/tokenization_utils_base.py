@@ -1,0 +1,2 @@
+class BatchEncoding:
+    """A class of transformers."""
