@@ -88,13 +88,13 @@ void CheckWindow(const v1::Dataset& dataset, const std::string& field, std::vect
       out->push_back({0, field + ".window.end", "it goes without size and stride: a record ends with this number"});
     }
     const int64_t end = dataset.window().end();
-    const bool fits = source == v1::Source::INT32  ? end == static_cast<int32_t>(end)
+    const bool fits = source == v1::Source::INT32    ? end == static_cast<int32_t>(end)
                       : source == v1::Source::UINT16 ? end == static_cast<uint16_t>(end)
                       : source == v1::Source::UINT32 ? end == static_cast<uint32_t>(end)
                                                      : true;
     if (!fits) {
-      out->push_back({0, field + ".window.end",
-                      absl::StrCat(end, ": no number of type ", v1::Source::Kind_Name(source))});
+      out->push_back(
+          {0, field + ".window.end", absl::StrCat(end, ": no number of type ", v1::Source::Kind_Name(source))});
     }
     return;
   }

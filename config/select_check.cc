@@ -40,7 +40,8 @@ class SelectCheck {
         CheckPlace(NameOf(step));
       }
       if (packing_ >= 0 && !counts) {
-        Say("", absl::StrCat("it must stand before select[", packing_, "], a `pack`: only steps that count may follow it"));
+        Say("",
+            absl::StrCat("it must stand before select[", packing_, "], a `pack`: only steps that count may follow it"));
       }
       if (step.has_pack()) packing_ = i;
       CheckStep(step);
@@ -123,20 +124,19 @@ class SelectCheck {
   }
 
   void CheckPack(const v1::Pack& pack) {
-    constexpr uint64_t kMaxLength = uint64_t{1} << 28, kMaxWindow = uint64_t{1} << 24;
     if (dataset_.format() == v1::RAW) return Say(".pack", "records of format RAW have no features to pack");
-    if (pack.length() < 1 || pack.length() > kMaxLength) {
+    if (pack.length() < 1 || pack.length() > plan::kMaxPackLength) {
       Say(".pack.length", absl::StrCat(pack.length(), ": give the number of values of a row, from 1 to 2^28"));
     }
     if (pack.features().empty()) Say(".pack.features", "none; name the features to pack, such as features: \"tokens\"");
-    if (pack.window() > kMaxWindow) Say(".pack.window", absl::StrCat(pack.window(), ": at most 2^24 records"));
+    if (pack.window() > plan::kMaxPackWindow)
+      Say(".pack.window", absl::StrCat(pack.window(), ": at most 2^24 records"));
     if (pack.concatenate() && pack.longer() != v1::Pack::FAIL) {
       Say(".pack.longer", "it does not work with `concatenate`, which cuts every record; leave it out");
     }
     if (pack.overlap() > 0 && !pack.concatenate()) Say(".pack.overlap", "it needs concatenate: true");
     if (pack.overlap() > 0 && pack.overlap() >= pack.length()) {
-      Say(".pack.overlap",
-          absl::StrCat(pack.overlap(), ": it must be less than `length`, which is ", pack.length()));
+      Say(".pack.overlap", absl::StrCat(pack.overlap(), ": it must be less than `length`, which is ", pack.length()));
     }
   }
 

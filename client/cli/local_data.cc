@@ -55,7 +55,8 @@ absl::StatusOr<v1::Window> LocalData::Window() const {
   uint64_t size = 0, stride = 0;
   if (!absl::SimpleAtoi(parts.first, &size) || size == 0 || size > INT32_MAX ||
       (has_stride && (!absl::SimpleAtoi(parts.second, &stride) || stride == 0 || stride > INT32_MAX))) {
-    return UsageError(absl::StrCat("--window: '", window_, "' is not SIZE, SIZE:STRIDE or end=NUMBER, such as 1025:1024"));
+    return UsageError(
+        absl::StrCat("--window: '", window_, "' is not SIZE, SIZE:STRIDE or end=NUMBER, such as 1025:1024"));
   }
   window.set_size(size);
   window.set_stride(stride);

@@ -43,8 +43,8 @@ std::string Deterministic(const google::protobuf::Message& message) {
   return bytes;
 }
 
-// Increase these when masks, warps with filter BILINEAR, or packs give other bytes. States of all other jobs stay valid,
-// because the fingerprint of a job without them does not include them.
+// Increase these when masks, warps with filter BILINEAR, or packs give other bytes. States of all other jobs stay
+// valid, because the fingerprint of a job without them does not include them.
 constexpr uint64_t kMaskVersion = 1, kBilinearVersion = 1, kPackVersion = 1;
 
 // Returns whether an op, or an inner op, warps with filter BILINEAR.

@@ -19,7 +19,9 @@ namespace {
 constexpr uint64_t kMaxColumnBytes = uint64_t{1} << 30;
 // Parsing, resize tables and other small allocations.
 constexpr size_t kBaseScratch = size_t{128} << 10;
-// Bytes of a record whose values fit into half of kBaseScratch: a value takes at most 16 times its encoding.
+// A value takes at most this multiple of its encoding.
+constexpr size_t kMostValueBytes = 16;
+// Bytes of a record whose values fit into half of kBaseScratch.
 constexpr size_t kSmallRecord = size_t{4} << 10;
 
 // Copies a mask to the arena as dense pixels of two bytes, widening it if it has one byte per pixel.
@@ -362,6 +364,16 @@ size_t RowPlan::ScratchBytes(std::string_view record) const {
   // Saves the parse of a small record. With steps the sizes of its images are needed.
   if (steps_.empty() && !annotations_.active() && record.size() <= kSmallRecord) return bytes;
   records::ParsedExample parsed;
+  if (features_.is_packed()) {
+    // The values of the row, and those of one record. Only ops on numbers have steps.
+    bytes += 2 * kMostValueBytes * record.size();
+    parsed.resize(types_.size());
+    for (size_t c = 0; c < types_.size(); ++c) {
+      Value value;
+      if (has_steps_[c] != 0) MeasureColumn(c, parsed, nullptr, &value, &bytes);
+    }
+    return bytes;
+  }
   // A record that does not parse fails before its values need more than this multiple of its size.
   if (!features_.Parse(record, &parsed).ok()) return bytes + 8 * record.size();
   for (const records::FeatureValue& value : parsed) {

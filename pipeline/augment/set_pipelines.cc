@@ -25,6 +25,7 @@ std::string KeyOf(const v1::JobSpec& job) {
   for (const v1::Feature& feature : job.features()) add(feature.SerializeAsString());
   add("ops");
   for (const v1::Op& op : job.ops()) add(op.SerializeAsString());
+  if (const v1::Pack* const pack = plan::PackOf(plan::DatasetOf(job))) add(pack->SerializeAsString());
   return key;
 }
 

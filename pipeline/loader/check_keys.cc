@@ -69,7 +69,7 @@ absl::Status CheckKeys(const v1::JobSpec& job, DatasetReader* reader) {
                     std::all_of(jobs.begin(), jobs.end(), [&](const v1::JobSpec& each) {
                       return plan::DatasetOf(each).format() == plan::DatasetOf(jobs[0]).format();
                     });
-  if (same) return CheckSet(jobs[0], reader, 0, snapshot.shards().size(), kShards);
+  if (same || jobs.size() == 1) return CheckSet(jobs[0], reader, 0, snapshot.shards().size(), kShards);
   size_t first = 0;
   for (size_t set = 0; set < jobs.size(); ++set) {
     const size_t count = snapshot.set_shards()[set];

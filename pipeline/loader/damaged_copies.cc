@@ -9,7 +9,7 @@ constexpr char kWayOut[] = "other workers serve its rows; replace the file by an
 
 }  // namespace
 
-void DamagedCopies::Found(const sources::RecordRef& record, uint64_t number, const std::string& file,
+void DamagedCopies::Found(const sources::RecordRef& record, const std::string& name, const std::string& file,
                           const absl::Status& damage) {
   bool first = false;
   {
@@ -18,7 +18,7 @@ void DamagedCopies::Found(const sources::RecordRef& record, uint64_t number, con
     File& known = files_[record.shard];
     first = known.records.empty();
     known.path = file;
-    const auto [it, added] = known.records.insert_or_assign(record.record, Copy{damage, clock_->Now(), number});
+    const auto [it, added] = known.records.insert_or_assign(record.record, Copy{damage, clock_->Now(), name});
     if (added) count_.fetch_add(1, std::memory_order_relaxed);
   }
   if (first && log_ != nullptr) {
@@ -66,8 +66,8 @@ std::vector<std::string> DamagedCopies::Lines(size_t most) const {
     const Copy& copy = file.records.begin()->second;
     const bool one = file.records.size() == 1;
     lines.push_back(absl::StrCat(file.path, ": the ", one ? "copy" : "copies", " of ", file.records.size(),
-                                 one ? " record is" : " records are", " damaged, the first is record ", copy.number,
-                                 "; ", kWayOut));
+                                 one ? " record is" : " records are", " damaged, the first is ", copy.name, "; ",
+                                 kWayOut));
   }
   return lines;
 }

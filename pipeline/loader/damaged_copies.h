@@ -29,9 +29,10 @@ class DamagedCopies {
   using Log = std::function<void(const std::string& line)>;
   explicit DamagedCopies(Clock* clock, Log log = {}) : clock_(clock), log_(std::move(log)) {}
 
-  // Adds a record for which three reads returned the same wrong bytes. `number` is its number in the file. `damage`
+  // Adds a record for which three reads returned the same wrong bytes. `name` is "record 12". `damage`
   // names file, record and offset.
-  void Found(const sources::RecordRef& record, uint64_t number, const std::string& file, const absl::Status& damage);
+  void Found(const sources::RecordRef& record, const std::string& name, const std::string& file,
+             const absl::Status& damage);
   // Reports that the file is still in the state in which the record was found damaged.
   void FoundUnchanged(const sources::RecordRef& record);
   // Removes the records of a shard whose file has changed.
@@ -51,7 +52,7 @@ class DamagedCopies {
   struct Copy {
     absl::Status damage;
     Nanos looked_at = 0;
-    uint64_t number = 0;
+    std::string name;
   };
   struct File {
     std::string path;

@@ -176,7 +176,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     if (index != nullptr && index->is_packed()) {
       const uint64_t first = index->packs().rows.Row(ref.record)[0].record;
       const sources::ShardIndex& records = *index->packs().records;
-      return absl::StrCat(shards_->PathOf(ref.shard), ", pack ", ref.record, ", from record ",
+      return absl::StrCat(shards_->PathOf(ref.shard), ", pack ", index->NumberInShard(ref.record), ", from record ",
                           records.NumberInShard(first), " at offset ", records.RecordOffset(first), " on");
     }
     if (index == nullptr) return text + absl::StrCat(ref.record, selects_ ? " of the selected ones" : "");
@@ -212,6 +212,11 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     return (stored - requested) * RangeLimits().waste_share <= stored;
   }
 
+  // Returns "record 12", or "pack 12" for a row of packed records.
+  static std::string NameOf(const sources::RecordRef& ref, const sources::ShardReader& reader) {
+    return absl::StrCat(reader.index().is_packed() ? "pack " : "record ", reader.index().NumberInShard(ref.record));
+  }
+
   // Returns the verdict on a record that a read found damaged (`damage`), as FetchRecord() does. Reads the record's
   // frame into `buffer`. Blocks.
   absl::StatusOr<std::string_view> ReadPastCaches(const sources::RecordRef& ref, const sources::ShardReader& reader,
@@ -229,11 +234,11 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
       absl::StatusOr<std::string_view> bytes = reader.ReadRecordPastCaches(ref.record, buffer, FeaturesOf(ref.shard));
       if (!absl::IsDataLoss(bytes.status())) return bytes;
       if (sources::SameDamage(bytes.status(), damage)) continue;
-      return absl::UnavailableError(absl::StrCat("record ", reader.index().NumberInShard(ref.record),
-                                                 ": reads of the same bytes differ (", bytes.status().message(), ")"));
+      return absl::UnavailableError(
+          absl::StrCat(NameOf(ref, reader), ": reads of the same bytes differ (", bytes.status().message(), ")"));
     }
     const absl::Status verdict = sources::DamageToReport(damage);
-    damaged_.Found(ref, reader.index().NumberInShard(ref.record), shards_->PathOf(ref.shard), verdict);
+    damaged_.Found(ref, NameOf(ref, reader), shards_->PathOf(ref.shard), verdict);
     return verdict;
   }
 

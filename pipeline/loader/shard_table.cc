@@ -365,10 +365,11 @@ absl::StatusOr<std::shared_ptr<const sources::ShardIndex>> ShardTable::FetchInde
   if (!plan::AreSumsOf(frozen.groups.records, (*index)->group_records())) {
     return Changed(number, "its index has other groups of records");
   }
-  if ((*index)->longest_record() > options_.max_record_bytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        PathOf(number), ": its longest record has ", (*index)->longest_record(), " bytes, more than the limit of ",
-        options_.max_record_bytes, ": raise the job's limits.max_record_bytes"));
+  // The budget of memory limits packed rows.
+  if (const uint32_t longest = (*index)->SingleRecords().longest_record(); longest > options_.max_record_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(PathOf(number), ": its longest record has ", longest,
+                                                     " bytes, more than the limit of ", options_.max_record_bytes,
+                                                     ": raise the job's limits.max_record_bytes"));
   }
   return sources::SlicedIndex(frozen, *std::move(index));
 }

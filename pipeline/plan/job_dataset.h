@@ -3,6 +3,7 @@
 #define PENSTOCK_PIPELINE_PLAN_JOB_DATASET_H_
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "penstock/v1/job.pb.h"
@@ -37,6 +38,9 @@ inline const v1::Select* GroupingStepOf(const v1::Dataset& dataset) {
   return found == steps.end() ? nullptr : &*found;
 }
 
+// Limits of a pack.
+constexpr uint64_t kMaxPackLength = uint64_t{1} << 28, kMaxPackWindow = uint64_t{1} << 24;
+
 // Returns the step that packs a data set's records, or null.
 inline const v1::Pack* PackOf(const v1::Dataset& dataset) {
   const auto& steps = dataset.select();
@@ -53,8 +57,15 @@ inline uint32_t BinsOf(const v1::Select& step) {
   return step.bucket().bins() == 0 ? kDefaultBuckets : step.bucket().bins();
 }
 
-// Returns whether the data set replaces features or ops of its job.
-inline bool HasOwnColumns(const v1::Dataset& dataset) { return dataset.features_size() + dataset.ops_size() > 0; }
+// Returns whether the data set replaces features or ops of its job, or packs its records.
+inline bool HasOwnColumns(const v1::Dataset& dataset) {
+  return dataset.features_size() + dataset.ops_size() > 0 || PackOf(dataset) != nullptr;
+}
+// Returns whether a data set of the job packs its records.
+inline bool PacksRecords(const v1::JobSpec& job) {
+  return std::any_of(job.dataset().begin(), job.dataset().end(),
+                     [](const v1::Dataset& dataset) { return PackOf(dataset) != nullptr; });
+}
 
 // Returns the job of each of its data sets alone, with the features and ops that the data set has; of a job without
 // data sets, itself.

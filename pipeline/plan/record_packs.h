@@ -24,7 +24,7 @@ struct PackOptions {
   uint64_t window = 0;   // neighboring records that share rows; at least 1
 };
 
-// Values first, first + 1 ... of a record.
+// `count` values of a record, from number `first` on.
 struct PackPart {
   uint32_t record = 0;
   uint32_t first = 0;
@@ -33,7 +33,8 @@ struct PackPart {
   bool operator==(const PackPart&) const = default;
 };
 
-// Row r has the parts from ends[r - 1] (0 for the first row) to ends[r], in their order. Their values follow each other.
+// Row r has the parts from ends[r - 1] (0 for the first row) to ends[r], in their order. Their values follow each
+// other.
 struct RecordPacks {
   std::vector<PackPart> parts;
   std::vector<uint32_t> ends;
@@ -53,7 +54,7 @@ struct RecordPacks {
 // packing algorithms", MIT 1973). The rows of a window then have the order of their first records, and the parts of a
 // row that of the records. With `concatenate`, the records of the window are shuffled, and cut wherever a row is full.
 //
-// A record without values is a part without values. Returns ResourceExhausted if there are more than 2^32 - 1 parts.
+// A record without values is a part without values. Returns ResourceExhausted if there are more than 2^27 parts.
 absl::StatusOr<RecordPacks> PackRecords(std::span<const uint32_t> lengths, const PackOptions& options);
 
 }  // namespace penstock::plan

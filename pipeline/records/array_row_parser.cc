@@ -16,7 +16,7 @@ namespace {
 // The bytes of a record before its row, and the layout of the row.
 struct RowHead {
   size_t bytes = 0;
-  NpyRow row;               // of one element, if any_length
+  NpyRow row;               // has one element, if any_length
   bool any_length = false;  // the record has any number of elements
 };
 
@@ -87,7 +87,8 @@ absl::Status ArrayRowParser::Parse(std::string_view record, ParsedExample* out) 
   for (size_t i = 0; i < requests_.size(); ++i) {
     if (head.fields[i] == nullptr) continue;
     (*out)[i].missing = false;
-    PS_RETURN_IF_ERROR(ReadElements(requests_[i], ElementsOf(*head.fields[i], row, head.any_length), &budget, &(*out)[i]));
+    PS_RETURN_IF_ERROR(
+        ReadElements(requests_[i], ElementsOf(*head.fields[i], row, head.any_length), &budget, &(*out)[i]));
   }
   return absl::OkStatus();
 }

@@ -146,9 +146,14 @@ void FeatureTypes::AddJob(const v1::JobSpec& job) {
     const records::FeatureKind kind = KindOf(feature.type());
     if (kind == records::FeatureKind::kNone) continue;
     Known& known = known_.emplace(feature.key(), Known{.kind = kind, .sequence = feature.sequence()}).first->second;
-    if (pack != nullptr && std::count(pack->features().begin(), pack->features().end(), feature.key()) > 0 &&
-        batch::IsDType(feature.decode_raw())) {
-      known.element_bytes = static_cast<uint32_t>(batch::DTypeSize(static_cast<batch::DType>(feature.decode_raw())));
+    if (pack != nullptr && std::count(pack->features().begin(), pack->features().end(), feature.key()) > 0) {
+      // Arrays show the type of their numbers, whatever the job makes of them.
+      const bool is_raw = known.kind == records::FeatureKind::kBytes && batch::IsDType(feature.decode_raw());
+      if (is_raw) {
+        known.element_bytes = static_cast<uint32_t>(batch::DTypeSize(static_cast<batch::DType>(feature.decode_raw())));
+      }
+      // A later record may have fractions.
+      if (format() == records::RecordFormat::kJson && kind == records::FeatureKind::kFloat) known.kind = kind;
     }
     // A field of text has the type that the job reads: digits may be text.
     if (records::HasFields(format())) known.kind = kind;

@@ -99,6 +99,9 @@ class Filters final : public sources::RecordSelection {
           const absl::StatusOr<bool> matches = read.ok() ? filter_.Matches(*read, &scratch) : read.status();
           if (!matches.ok()) return Bad(reader, k, read.ok(), matches.status(), &selected);
           if (!*matches) return absl::OkStatus();
+          if (const absl::Status whole = CheckCutRecord(reader, k, scratch.length); !whole.ok()) {
+            return Bad(reader, k, true, whole, &selected);
+          }
           selected.numbers.push_back(static_cast<uint32_t>(k));
           if (filter_.packing() != nullptr) lengths.push_back(scratch.length);
           if (!filter_.makes_groups()) return absl::OkStatus();
@@ -116,6 +119,22 @@ class Filters final : public sources::RecordSelection {
   }
 
  private:
+  // Returns InvalidArgument if record k, with `length` values, is in several packed rows and so large that reading all
+  // of it for each of them would take too long.
+  absl::Status CheckCutRecord(const sources::ShardReader& reader, uint64_t k, uint32_t length) const {
+    constexpr uint64_t kMostBytes = uint64_t{16} << 20;
+    const plan::PackOptions* const packing = filter_.packing();
+    const bool is_cut = packing != nullptr && length > packing->length &&
+                        (packing->concatenate || packing->longer == plan::PackOptions::Longer::kSplit);
+    const uint64_t bytes = reader.index().RecordLength(k);
+    if (!is_cut || bytes <= kMostBytes) return absl::OkStatus();
+    return WithFault(
+        Fault::kOverLimit,
+        absl::InvalidArgumentError(absl::StrCat(
+            "it has ", bytes, " bytes, and each of its packed rows reads them all; cut records of more than ",
+            kMostBytes, " bytes first, or set pack.longer to DROP or TRUNCATE")));
+  }
+
   // The errors of a read name the place already.
   absl::Status Bad(const sources::ShardReader& reader, uint64_t k, bool was_read, const absl::Status& error,
                    sources::SelectedRecords* selected) const {

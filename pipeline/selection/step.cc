@@ -10,6 +10,7 @@
 #include "base/little_endian.h"
 #include "base/ordered_key.h"
 #include "base/status_macros.h"
+#include "pipeline/plan/job_dataset.h"
 #include "pipeline/select/value_hash.h"
 #include "pipeline/sources/tar/sample_name.h"
 
@@ -108,6 +109,13 @@ absl::StatusOr<Step> Step::ParsePack(const v1::Pack& pack, const std::string& fi
                      .concatenate = pack.concatenate(),
                      .overlap = pack.overlap(),
                      .window = pack.window() == 0 ? kDefaultWindow : pack.window()};
+  const auto wrong = [&field](const std::string& text) {
+    return absl::InvalidArgumentError(absl::StrCat(field, text));
+  };
+  if (pack.length() < 1 || pack.length() > plan::kMaxPackLength) return wrong(".length: from 1 to 2^28");
+  if (pack.overlap() >= pack.length()) return wrong(".overlap: less than `length`");
+  if (pack.window() > plan::kMaxPackWindow) return wrong(".window: at most 2^24");
+  if (pack.features().empty()) return wrong(".features: none");
   parsed.longer_is_bad_ = pack.longer() == v1::Pack::FAIL && !pack.concatenate();
   for (const std::string& feature : pack.features()) {
     const uint32_t bytes = types.ElementBytesOf(feature);
@@ -156,15 +164,15 @@ absl::StatusOr<std::optional<uint32_t>> Step::LengthOf(std::span<const select::V
     if (of_feature == length) continue;
     return WithFault(Fault::kWrongShape,
                      absl::InvalidArgumentError(absl::StrCat(
-                         "'", lengths_[i].feature, "' has ", of_feature, of_feature == 1 ? " value" : " values", ", but '",
-                         lengths_[0].feature, "' has ", length, "; packed features have equally many")));
+                         "'", lengths_[i].feature, "' has ", of_feature, of_feature == 1 ? " value" : " values",
+                         ", but '", lengths_[0].feature, "' has ", length, "; packed features have equally many")));
   }
   if (length <= packing_->length) return static_cast<uint32_t>(length);
   if (longer_is_bad_ || length > UINT32_MAX) {
     return WithFault(Fault::kOverLimit,
-                     absl::InvalidArgumentError(absl::StrCat(
-                         "'", lengths_[0].feature, "' has ", length, " values, and a packed row has ", packing_->length,
-                         ": set pack.longer to DROP, TRUNCATE or SPLIT")));
+                     absl::InvalidArgumentError(absl::StrCat("'", lengths_[0].feature, "' has ", length,
+                                                             " values, and a packed row has ", packing_->length,
+                                                             ": set pack.longer to DROP, TRUNCATE or SPLIT")));
   }
   const bool drops = !packing_->concatenate && packing_->longer == plan::PackOptions::Longer::kDrop;
   return drops ? std::nullopt : std::optional(static_cast<uint32_t>(length));
@@ -220,10 +228,10 @@ std::string StepText(const v1::Select& step) {
   if (step.has_bucket()) return absl::StrCat("bucket by ", step.bucket().by());
   if (step.has_pack()) {
     const v1::Pack& pack = step.pack();
-    const std::string longer =
-        pack.concatenate() ? absl::StrCat(", concatenated", pack.overlap() == 0 ? "" : ", overlap ",
-                                          pack.overlap() == 0 ? "" : absl::StrCat(pack.overlap()))
-                           : absl::StrCat(", longer ", v1::Pack::Longer_Name(pack.longer()));
+    const std::string longer = pack.concatenate()
+                                   ? absl::StrCat(", concatenated", pack.overlap() == 0 ? "" : ", overlap ",
+                                                  pack.overlap() == 0 ? "" : absl::StrCat(pack.overlap()))
+                                   : absl::StrCat(", longer ", v1::Pack::Longer_Name(pack.longer()));
     return absl::StrCat("pack of ", absl::StrJoin(pack.features(), ", "), " into rows of ", pack.length(), longer,
                         pack.window() == 0 ? "" : absl::StrCat(", window ", pack.window()));
   }

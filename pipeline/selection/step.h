@@ -32,7 +32,7 @@ class Step {
   // Returns the operands of the step's expression, if it has one.
   std::span<const select::Operand> operands() const;
   // Returns whether the step needs all bytes of a record.
-  bool reads_content() const { return !expression_; }
+  bool reads_content() const { return !expression_ && !packing_; }
   // Returns whether the step makes groups of the records, and keeps those that have one.
   bool makes_groups() const { return groups_ != Groups::kNone; }
   // Returns how the step packs records; none if it does not.
@@ -47,9 +47,9 @@ class Step {
   // (base/ordered_key.h). `values` are as for Keeps(). Requires makes_groups(). Returns InvalidArgument if the record
   // has no value or NaN, one of more than kMaxGroupName bytes, or a weight that is negative or infinite.
   absl::StatusOr<std::string> GroupOf(std::span<const select::Value> values) const;
-  // Returns the number of a record's values that are packed; none if the step drops the record, because it has too many.
-  // `values` are as for Keeps(). Requires packing(). Returns InvalidArgument if the packed features have different
-  // numbers of values, or too many.
+  // Returns the number of a record's values that are packed; none if the step drops the record, because it has too
+  // many. `values` are as for Keeps(). Requires packing(). Returns InvalidArgument if the packed features have
+  // different numbers of values, or too many.
   absl::StatusOr<std::optional<uint32_t>> LengthOf(std::span<const select::Value> values) const;
   static constexpr size_t kMaxGroupName = 256;
 
@@ -83,7 +83,7 @@ class Step {
   std::optional<plan::PackOptions> packing_;
   bool longer_is_bad_ = false;              // packing_: a record with too many values is bad
   std::vector<select::Operand> lengths_;    // packing_: one for each packed feature
-  std::vector<uint32_t> bytes_of_numbers_;  // the same: the value of the operand counts so many for one number
+  std::vector<uint32_t> bytes_of_numbers_;  // by feature: the bytes of a number; 1 for values
 };
 
 // Returns the hash of a record's content: HashWithSeed() of its bytes. For a tar sample it is that of the hashes of

@@ -68,7 +68,7 @@ std::string NameOf(const std::string& absolute) {
 }
 
 bool Satisfies(const ShardIndex& index, const IndexOptions& options) {
-  return index.longest_record() <= options.max_record_bytes &&
+  return index.SingleRecords().longest_record() <= options.max_record_bytes &&
          (options.compression == Compression::kAuto || options.compression == index.kind().compression) &&
          (options.container.has_value() ? options.container == index.kind().container
                                         : IsDetectable(index.kind().container));
@@ -88,7 +88,10 @@ std::shared_ptr<const ShardIndex> SameRecords(const std::shared_ptr<const ShardI
     const std::shared_ptr<const ShardIndex> records = SameRecords(whole, *earlier.packs().records);
     return records == nullptr ? nullptr : std::make_shared<const ShardIndex>(records->Packed(earlier.packs().rows));
   }
-  if (!earlier.is_selected()) return earlier.content_hash == whole->content_hash ? whole : nullptr;
+  if (!earlier.is_selected()) {
+    const bool same = earlier.content_hash == whole->content_hash && earlier.record_count() == whole->record_count();
+    return same ? whole : nullptr;
+  }
   if (earlier.whole_hash() != whole->content_hash || earlier.shard_records() != whole->record_count()) return nullptr;
   return std::make_shared<const ShardIndex>(whole->Selected(earlier.numbers(), earlier.left_out(), earlier.Groups()));
 }

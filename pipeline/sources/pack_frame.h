@@ -14,9 +14,9 @@
 
 namespace penstock::sources {
 
-// Values first, first + 1 ... of a record.
+// `count` values of a record, from number `first` on.
 struct FramedPart {
-  uint32_t number = 0;  // of the record in the shard
+  uint32_t number = 0;  // the record has it in the shard
   uint32_t first = 0;
   uint32_t count = 0;
   std::string_view record = {};  // the bytes of the record

@@ -80,11 +80,14 @@ ShardIndex ShardIndex::Selected(std::span<const uint32_t> numbers, uint64_t left
   if (is_packed()) {
     plan::RecordPacks rows;
     for (const uint32_t number : numbers) {
+      PS_CHECK(number < record_count());
       const auto row = packs_.rows.Row(number);
       rows.parts.insert(rows.parts.end(), row.begin(), row.end());
       rows.ends.push_back(static_cast<uint32_t>(rows.parts.size()));
     }
-    return packs_.records->Packed(std::move(rows));
+    ShardIndex made = packs_.records->Packed(std::move(rows));
+    for (const uint32_t number : numbers) made.numbers_.push_back(static_cast<uint32_t>(NumberInShard(number)));
+    return made;
   }
   if (numbers.size() == record_count() && groups.names.empty()) return *this;
   ShardIndex made(kind_);

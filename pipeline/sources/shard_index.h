@@ -95,11 +95,14 @@ class ShardIndex {
     if (is_packed()) return packs_.records->shard_records();
     return selected_ ? shard_records_ : lengths_.size();
   }
-  // Returns the numbers of the selected records, ascending; empty unless is_selected().
+  // Returns the numbers of the selected records, ascending; empty unless is_selected(). A packed index has those of its
+  // rows if it is made of another packed one (Selected), and is then not stored.
   std::span<const uint32_t> numbers() const { return numbers_; }
   // Returns whether the records are rows of several records of the shard.
   bool is_packed() const { return packs_.records != nullptr; }
   const IndexPacks& packs() const { return packs_; }
+  // Returns the index of single records: packs().records, or this index if it is not packed.
+  const ShardIndex& SingleRecords() const { return is_packed() ? *packs_.records : *this; }
   // Returns whether record k + 1 is after the end of record k in the shard. If not, RangeBytes() needs a `count` of at
   // most 1.
   bool is_in_file_order() const {
@@ -115,7 +118,10 @@ class ShardIndex {
   uint64_t left_out() const { return is_packed() ? packs_.records->left_out() : left_out_; }
   // Returns the number of record k among all records of the shard: k, unless is_selected(). In a packed index it is the
   // number of the row. k < record_count(), here and below.
-  uint64_t NumberInShard(uint64_t k) const { return selected_ ? numbers_[PlaceOf(k)] : k; }
+  uint64_t NumberInShard(uint64_t k) const {
+    if (is_packed()) return numbers_.empty() ? k : numbers_[k];
+    return selected_ ? numbers_[PlaceOf(k)] : k;
+  }
   // Returns the size of record k's data, without its frame. For a row of a packed index, these are the bytes of
   // pack_frame.h, but at most 2^32 - 1.
   uint32_t RecordLength(uint64_t k) const { return lengths_[PlaceOf(k)]; }

@@ -219,7 +219,8 @@ absl::Status ShardIndex::ParseGroups(std::string_view section, size_t records) {
   }
   for (uint64_t i = 0; i < names; ++i) {
     std::string_view name;
-    if (!in.ReadLengthPrefixed(&name) || (i > 0 && name <= groups.names.back())) return DamagedIndex("the name of a group");
+    if (!in.ReadLengthPrefixed(&name) || (i > 0 && name <= groups.names.back()))
+      return DamagedIndex("the name of a group");
     groups.names.emplace_back(name);
   }
   std::vector<bool> has_record(names, false);
@@ -308,7 +309,8 @@ absl::Status ShardIndex::ParseSections(uint32_t version, WireReader* in, std::sp
 }
 
 absl::StatusOr<ShardIndex> ShardIndex::Parse(std::string_view blob) {
-  if (blob.size() < kIndexMagic.size() + sizeof(kVersion) + kChecksumBytes || blob.substr(0, kIndexMagic.size()) != kIndexMagic) {
+  if (blob.size() < kIndexMagic.size() + sizeof(kVersion) + kChecksumBytes ||
+      blob.substr(0, kIndexMagic.size()) != kIndexMagic) {
     return absl::DataLossError("not a shard index");
   }
   const uint32_t version = LoadLittleEndian<uint32_t>(blob.data() + kIndexMagic.size());

@@ -74,7 +74,10 @@ ShardIndex ShardIndex::Packed(plan::RecordPacks rows) const {
   for (size_t row = 0; row < rows.rows(); ++row) {
     const auto parts = rows.Row(row);
     uint64_t bytes = PackHeaderBytes(parts.size()) + head_.size() * parts.size();
-    for (const plan::PackPart& part : parts) bytes += RecordLength(part.record);
+    for (const plan::PackPart& part : parts) {
+      PS_CHECK(part.record < record_count());
+      bytes += RecordLength(part.record);
+    }
     made.AppendLength(static_cast<uint32_t>(std::min(bytes, kLargestMaxRecordBytes)));
   }
   made.packs_ = {std::make_shared<const ShardIndex>(*this), std::move(rows)};

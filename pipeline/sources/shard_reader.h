@@ -60,7 +60,7 @@ class ShardReader {
 
   // Returns the size of the buffer for a read of record k. It counts the shard's head.
   uint64_t StoredBytes(uint64_t k, const RequestedFeatures* features) const;
-  // Returns the size of the result of a read of record k.
+  // Returns the size of the result of a read of record k. In lines, it also counts the end of each line.
   static uint64_t DataBytes(const ShardIndex& index, uint64_t k, const RequestedFeatures* features);
 
   // Reads record k's data into *record, replacing its content.
@@ -146,7 +146,7 @@ class ShardReader {
 
   const std::unique_ptr<RandomAccessFile> file_;  // null if index_ is packed
   const storage::StoredFile* stored_ = nullptr;   // file_, if it is a StoredFile
-  std::unique_ptr<const ShardReader> single_;     // of the single records, if index_ is packed
+  std::unique_ptr<const ShardReader> single_;     // reads single records; not null if index_ is packed
   const std::shared_ptr<const ShardIndex> index_;
   const Container& container_;
   const ShardReaderOptions options_;

@@ -107,11 +107,16 @@ void ShardReader::ReadRowLater(uint64_t row, char* buffer, const RequestedFeatur
   for (const plan::PackPart& part : parts) framed.push_back(Framed(single_->index(), part, {}));
   const auto read = std::make_shared<RowRead>(std::move(framed), buffer, std::move(done));
   char* at = buffer + PackHeaderBytes(parts.size());
-  for (size_t i = 0; i < parts.size(); ++i) {
-    single_->ReadRecordLater(
-        parts[i].record, at, features, options,
-        [read, i](const absl::StatusOr<std::string_view>& record) { read->End(i, record); });
-    at += single_->StoredBytes(parts[i].record, features);
+  std::vector<char*> buffers;
+  for (const plan::PackPart& part : parts) {
+    buffers.push_back(at);
+    at += single_->StoredBytes(part.record, features);
+  }
+  // The reader may be destroyed when the last read has ended.
+  const ShardReader& single = *single_;
+  for (size_t i = 0, count = parts.size(); i < count; ++i) {
+    single.ReadRecordLater(parts[i].record, buffers[i], features, options,
+                           [read, i](const absl::StatusOr<std::string_view>& record) { read->End(i, record); });
   }
 }
 

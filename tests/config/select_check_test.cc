@@ -145,11 +145,13 @@ TEST(SelectCheck, APackIsFollowedOnlyByStepsThatCount) {
   EXPECT_EQ(MistakeOf("pack { length: 8 features: 'a' concatenate: true overlap: 7 window: 16777216 }"), "");
   EXPECT_THAT(MistakesOf(pack + "select { filter: 'a > 1' }"),
               HasSubstr("select[1]: it must stand before select[0], a `pack`: only steps that count may follow it"));
-  EXPECT_THAT(MistakesOf(pack + "select { bucket { by: 'a' } }"), HasSubstr("it must stand before select[0], a `pack`"));
+  EXPECT_THAT(MistakesOf(pack + "select { bucket { by: 'a' } }"),
+              HasSubstr("it must stand before select[0], a `pack`"));
   EXPECT_THAT(MistakesOf(pack + pack), HasSubstr("it must stand before select[0], a `pack`"));
   EXPECT_THAT(MistakesOf("select { take: 5 } " + pack),
               HasSubstr("select[1]: it must stand before select[0], which counts records"));
-  EXPECT_THAT(MistakesOf("select { sort { by: 'a' } } " + pack), HasSubstr("select[1]: it must stand before select[0]"));
+  EXPECT_THAT(MistakesOf("select { sort { by: 'a' } } " + pack),
+              HasSubstr("select[1]: it must stand before select[0]"));
   EXPECT_THAT(MistakesOf("format: RAW " + pack), HasSubstr("select[0].pack: records of format RAW have no features"));
 }
 

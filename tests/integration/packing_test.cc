@@ -19,8 +19,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int kPackedRecords = 4 * 50;
-
 // The place of each row: shard, number of the row in it.
 using PackedIds = std::vector<std::pair<int64_t, int64_t>>;
 
@@ -68,7 +66,6 @@ TEST_P(PackingTest, AnyNumberOfWorkersGivesTheRowsOfALocalJob) {
     EXPECT_EQ(result.digest, expected);
     std::map<std::pair<int64_t, int64_t>, int> times;
     for (const auto& id : PackedIdsOf(result)) ++times[id];
-    EXPECT_LT(times.size(), static_cast<size_t>(kPackedRecords));
     for (const auto& [id, count] : times) EXPECT_EQ(count, 2) << id.first << ", " << id.second;
   }
 }

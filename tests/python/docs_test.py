@@ -104,13 +104,36 @@ def test_the_page_on_orders_by_a_value_runs(place):
     assert set(quality) == {"0.5", "1.0", "2.0"}
 
 
+def test_the_page_on_packs_runs(place):
+    page = Page("pack.md")
+    make, read, read_padded = page.of("python")
+    place.run(make)
+    packed, stream, padded = page.of("textproto")
+    for job in (packed, padded):
+        (name,) = re.findall(r'^name: "(.*)"', job)
+        (place.folder / f"{name}.textproto").write_text(job)
+    assert place.run(read).splitlines() == ["(32, 512) int32", "0.999 of the positions are tokens"]
+    assert place.run(read_padded).strip() == "(32, 256) int32"
+    (select,) = page.of("sh")
+    (report,) = page.of("text")
+    assert place.run_shell(select) == report
+    cut = re.sub(r"select \{.*\} \}", lambda _: stream.strip(), packed, count=1)
+    cut = cut.replace('features { key: "loss" type: INT64 variable_length: true }\n', "")
+    (place.folder / "packed.textproto").write_text(cut)
+    print_filled = (
+        "import penstock\n"
+        "for batch in penstock.Loader('packed.textproto', data_root='.'): print((batch['tokens_segment_ids'] > 0).mean())"
+    )
+    assert [float(part) for part in place.run(print_filled).split()].count(1.0) >= 20
+
+
 def test_the_page_on_windows_runs(place):
     page = Page("windows.md")
-    make, read, make_series = page.of("python")
+    make, read, read_documents, make_series = page.of("python")
     place.run(make)
     (init,) = page.of("sh")
     place.type(init)
-    tokens, series = page.of("textproto")
+    tokens, documents, series = page.of("textproto")
     written = (place.folder / "tokens.textproto").read_text()
     assert 'files: "tokens/*.bin"' in written
     assert "window { size: 257 stride: 256 }" in written
@@ -118,6 +141,8 @@ def test_the_page_on_windows_runs(place):
     assert place.run(read).strip() == "(256, 256) uint16"
     (place.folder / "tokens.textproto").write_text(tokens)
     assert place.run(read).strip() == "(256, 256) uint16"
+    (place.folder / "documents.textproto").write_text(documents)
+    assert place.run(read_documents).strip() == "(256, 257) True"
     place.run(make_series)
     (place.folder / "series.textproto").write_text(series)
     shapes = "import penstock\nfor batch in penstock.Loader('series.textproto', data_root='.'): print(batch['series'].shape)"

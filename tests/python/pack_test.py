@@ -15,7 +15,7 @@ LENGTH = 64
 
 @pytest.fixture
 def texts(tmp_path, monkeypatch):
-    """Records of 1 to 60 tokens, whose values say where they are, in three files, one of which is empty."""
+    """Records of 1 to 60 tokens, whose values show their places, in three files, one of which is empty."""
     monkeypatch.setenv("PENSTOCK_PROGRAM", str(BIN / "penstock"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     draw = np.random.default_rng(3)
@@ -69,21 +69,24 @@ def test_each_record_is_in_one_row_and_the_columns_say_where(texts):
     values = sum(len(each) for each in tokens)
     assert values / (LENGTH * len(rows)) > 0.96
     for row in rows:
-        assert row["tokens"].dtype == np.int64 and row["tokens"].shape == (LENGTH,)
-        assert row["tokens_segment_ids"].dtype == np.int32 and row["tokens_positions"].dtype == np.int32
+        assert (row["tokens"].dtype, row["tokens"].shape) == (np.int64, (LENGTH,))
+        assert row["tokens_segment_ids"].dtype == row["tokens_positions"].dtype == np.int32
         filled = row["tokens_segment_ids"] > 0
         assert (np.diff(filled.astype(int)) <= 0).all(), "the padding is at the end"
-        assert (row["tokens"][~filled] == -1).all() and (row["mask"][~filled] == 0).all()
+        assert (row["tokens"][~filled] == -1).all()
+        assert (row["mask"][~filled] == 0).all()
         assert (row["tokens_positions"] == np.where(filled, row["tokens"] % 1000, 0)).all()
         assert [part[0] // 1000 for part in parts_of(row)] == row["id"].tolist()
         assert (row["mask"] == np.where(filled, row["tokens"] // 1000 % 2, 0)).all()
 
 
 def test_the_order_is_that_of_any_job(texts):
-    folder, tokens = texts
+    folder, _ = texts
     two = flat(rows_of(job_of(), epochs=2, data_root=folder))
     one = flat(rows_of(job_of(), data_root=folder))
-    assert two[: len(one)] == one and two[len(one) :] != one and sorted(two[len(one) :]) == sorted(one)
+    assert two[: len(one)] == one
+    assert two[len(one) :] != one
+    assert sorted(two[len(one) :]) == sorted(one)
     ranks = [flat(rows_of(job_of(last="DROP"), data_root=folder, rank=rank, world_size=2)) for rank in range(2)]
     assert sorted(ranks[0] + ranks[1]) == sorted(flat(rows_of(job_of(last="DROP"), data_root=folder)))
     with penstock.Loader(job_of(), epochs=1, data_root=folder) as loader:
@@ -94,8 +97,8 @@ def test_the_order_is_that_of_any_job(texts):
         loader.load_state_dict(state)
         assert [row for batch in loader for row in batch["tokens"].tolist()] == one[4:]
     other = penstock.Loader(job_of({"length": LENGTH + 1}), epochs=1, data_root=folder)
-    with pytest.raises(penstock.PenstockError, match="state"), other:
-        other.load_state_dict(state)
+    other.load_state_dict(state)
+    with other, pytest.raises(penstock.PenstockError, match="state"):
         next(iter(other))
 
 
@@ -141,6 +144,48 @@ def test_long_records_and_later_steps(texts):
     assert sorted(part for row in some for part in parts_of(row)) == sorted(each for each in tokens if len(each) > 30)
 
 
+def test_steps_that_count_keep_rows_and_their_numbers(texts):
+    folder, _ = texts
+
+    def ids_of(*steps, **job):
+        some = job_of(select=[])
+        some.dataset[0].select.extend([penstock.messages.Select(**step) for step in steps])
+        with penstock.Loader(some, epochs=1, data_root=folder) as loader:
+            return sorted(map(tuple, np.concatenate([batch.ids for batch in loader]).tolist()))
+
+    everything = ids_of()
+    assert ids_of({"take": 20}) + ids_of({"skip": 20}) == everything
+    assert ids_of({"every": {"n": 7}}) == everything[::7]
+
+
+def test_a_limit_of_records_is_none_of_rows(texts):
+    folder, tokens = texts
+    job = job_of({"length": 1000})
+    job.limits.max_record_bytes = 1000
+    assert sorted(part for row in rows_of(job, data_root=folder) for part in parts_of(row)) == sorted(tokens)
+
+
+def test_data_sets_of_a_blend_are_packed_apart(texts):
+    folder, tokens = texts
+    job = job_of()
+    plain = penstock.messages.Dataset(name="plain", files=["a.jsonl"], weight=1)
+    job.dataset[0].name, job.dataset[0].files[:], job.dataset[0].weight = "packed", ["c.jsonl"], 1
+    job.dataset.append(plain)
+    job.blend.epoch_rows = 200
+    job.features[1].pad.length = LENGTH
+    with pytest.raises(penstock.PenstockError, match=r"dataset\[1\] \(plain\): its column 'mask' is INT64, ragged"):
+        rows_of(job, data_root=folder)
+    job.features[1].pad.length = 0
+    job.dataset[1].select.append(penstock.messages.Select(pack={"length": LENGTH + 1, "features": ["tokens", "mask"]}))
+    with pytest.raises(penstock.PenstockError, match=r"dataset\[1\] \(plain\): its column 'tokens' is"):
+        rows_of(job, data_root=folder)
+    job.dataset[1].select[0].pack.length = LENGTH
+    rows = rows_of(job, data_root=folder)
+    found = {tuple(part) for row in rows for part in parts_of(row)}
+    assert found <= {tuple(each) for each in tokens}
+    assert len(rows) > 100
+
+
 def test_select_reports_the_rows(texts, tmp_path):
     folder, tokens = texts
     job = tmp_path / "job.textproto"
@@ -151,6 +196,9 @@ def test_select_reports_the_rows(texts, tmp_path):
     assert f"select[1] keeps {len(kept)} of {len(kept)} records: pack of tokens, mask into rows of 64" in text
     full = 100 * sum(len(each) for each in kept) / (LENGTH * rows)
     assert f"{rows} rows of 64 values, {full:.2f} % full, with {len(kept)} parts of records" in text
+    refused = run("select", job, "--data-root", folder, "--filter", "len(tokens) > 9")
+    assert refused.returncode != 0
+    assert "--filter cannot follow the job's pack" in refused.stderr
     report = json.loads(run("select", job, "--data-root", folder, "--json").stdout)["packed"]
     assert report == {"rows": rows, "rows_kept": rows, "parts": len(kept), "values": sum(len(each) for each in kept)}
 

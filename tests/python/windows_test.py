@@ -88,7 +88,7 @@ def test_a_series_has_windows_of_its_rows_also_compressed_and_selected(folder):
 
 def documents_of(draw, count, mark):
     """Returns documents of 0 to 80 tokens, each with its mark but the last one."""
-    documents = [draw.integers(0, mark, draw.integers(0, 81), dtype="uint16").tolist() + [mark] for _ in range(count)]
+    documents = [[*draw.integers(0, mark, draw.integers(0, 81), dtype="uint16").tolist(), mark] for _ in range(count)]
     documents[-1][-1] = 0
     return documents
 
@@ -99,10 +99,11 @@ def test_documents_end_with_their_mark(folder):
     for name, some in (("a.bin", documents[:70]), ("b.bin", documents[70:])):
         np.concatenate([np.asarray(each, "uint16") for each in some]).tofile(folder / name)
     written = run("init", "*.bin", "--data-root", folder, "--source", "UINT16", "--window", "end=50256").stdout
-    assert "window { end: 50256 }" in written and "decode_raw: UINT16 variable_length: true" in written
+    assert "window { end: 50256 }" in written
+    assert "decode_raw: UINT16 variable_length: true" in written
     job = folder.parent / "job.textproto"
     job.write_text(written)
-    with penstock.Loader(str(job), data_root=folder, batch_size=9) as loader:
+    with penstock.Loader(str(job), data_root=folder, batch_size=10) as loader:
         found = [row.tolist() for batch in loader for row in batch["row"]]
     assert sorted(found) == sorted(documents)
     assert run("index", folder / "a.bin", "--source", "UINT16", "--window", "end=50256").returncode == 0
@@ -122,13 +123,14 @@ def test_a_stream_of_documents_is_cut_into_full_rows(folder):
     rows = []
     with penstock.Loader(job, data_root=folder) as loader:
         for batch in loader:
-            assert batch["row"].dtype == np.uint16 and batch["row"].shape[1] == 65
+            assert (batch["row"].dtype, batch["row"].shape[1]) == (np.uint16, 65)
             rows += zip(batch["row"], batch["row_segment_ids"], batch["row_positions"])
     tokens = sum(len(each) for each in documents)
     assert len(rows) == -(-(tokens - 1) // 64)
     starts = {tuple(each[:4]) for each in documents if len(each) >= 4}
     for row, segments, positions in rows:
-        assert positions[0] == 0 and (np.diff(segments[segments > 0]) >= 0).all()
+        assert positions[0] == 0
+        assert (np.diff(segments[segments > 0]) >= 0).all()
         for begin in np.flatnonzero(np.diff(segments) > 0) + 1:
             if (segments[begin : begin + 4] == segments[begin]).sum() == 4:
                 assert tuple(row[begin : begin + 4].tolist()) in starts
@@ -187,8 +189,9 @@ def test_commands_read_windows(folder):
     ("arguments", "error"),
     [
         (("--source", "UINT16"), "--source UINT16 needs --window SIZE[:STRIDE], such as --window 1025:1024"),
-        (("--source", "UINT16", "--window", "5:x"), "--window: '5:x' is not SIZE or SIZE:STRIDE, such as 1025:1024"),
-        (("--source", "UINT16", "--window", "0"), "--window: '0' is not SIZE or SIZE:STRIDE"),
+        (("--source", "UINT16", "--window", "5:x"), "--window: '5:x' is not SIZE, SIZE:STRIDE or end=NUMBER"),
+        (("--source", "UINT16", "--window", "end=x"), "--window: 'end=x' has no integer after `end=`, such as end=50256"),
+        (("--source", "UINT16", "--window", "0"), "--window: '0' is not SIZE, SIZE:STRIDE or end=NUMBER"),
         (("--source", "UINT8", "--window", "5"), "--source: 'UINT8' is none of TFRECORD,"),
         (("--source", "UINT32", "--window", "5"), "the file ends inside its data; this record is lost (after 2 of 4 bytes)"),
         (("--source", "NPY", "--window", "5"), "does not begin with the magic of a .npy file"),

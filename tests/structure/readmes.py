@@ -1,8 +1,8 @@
 """Documents name existing files and types, and each folder's README names the folder's headers.
 
 Paths: the target of each link in Markdown with its heading (`page.md#heading`), and each path in backquotes, exists. A path is
-relative to the document's folder, one of the folders above it, or a folder of includes. The path of a program is that of its .cc file without the suffix. Words in
-capitals stand for any name (`ops/FAMILY/`), as * does.
+relative to the document's folder, one of the folders above it, or a folder of includes. The path of a program is that of its
+.cc file without the suffix. Words in capitals stand for any name (`ops/FAMILY/`), as * does.
 Types: each CamelCase name in backquotes of a folder's README is a word of the sources.
 Headers: the README of a header's folder, or of the nearest folder above, names the header (`reader.h`, `reader`,
 `session/reader.h`) or a group that includes it (`session/*.h`).

@@ -50,8 +50,8 @@ struct Shards {
 // The result over all shards.
 struct Total {
   uint64_t records = 0, bad = 0;
-  std::vector<uint64_t> by_step;                // records that each step and those before it keep
-  uint64_t matches = 0;                         // records that all keep
+  std::vector<uint64_t> by_step;  // records that each step and those before it keep
+  uint64_t matches = 0;           // records that all keep
   // If a step packs: its rows, their parts and values, and the rows that later steps keep.
   uint64_t rows = 0, row_parts = 0, row_values = 0, rows_kept = 0;
   std::map<std::string, uint64_t> groups = {};  // if the last step makes groups: the records of each
@@ -101,6 +101,9 @@ class Select final : public Command {
     PS_ASSIGN_OR_RETURN(std::vector<selection::Step> steps, StepsOf(job, set, types));
     PS_ASSIGN_OR_RETURN(const auto filter, selection::RecordFilter::Create(std::move(steps), types));
     const v1::Dataset& dataset = plan::DatasetOf(job);
+    if (!filter_.empty() && plan::PackOf(dataset) != nullptr) {
+      return UsageError("--filter cannot follow the job's pack; add the filter to the job, before the pack");
+    }
     if (!plan::CountsRecords(dataset)) return Report(job, shards, filter, ScanAll(shards, filter, examples_));
     if (!filter_.empty()) {
       return UsageError("--filter cannot follow the job's steps that count records (take, skip, range, every)");

@@ -43,9 +43,9 @@ class Scan {
     selection::RecordFilter::Scratch scratch;
     result->matches.resize(filter_.size());
     result->dropped.resize(filter_.size());
-    std::vector<uint32_t> lengths;  // of the records that are packed
-    PS_RETURN_IF_ERROR(sources::ForEachRecord(
-        *reader, features_, [&](uint64_t k, const absl::StatusOr<std::string_view>& record) {
+    std::vector<uint32_t> lengths;  // the records that are packed have these
+    PS_RETURN_IF_ERROR(
+        sources::ForEachRecord(*reader, features_, [&](uint64_t k, const absl::StatusOr<std::string_view>& record) {
           const uint64_t matches = result->all_matches;
           Evaluate(shard, k, record, &scratch, result);
           if (filter_.packing() != nullptr && result->all_matches > matches) lengths.push_back(scratch.length);

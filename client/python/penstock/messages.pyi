@@ -1495,16 +1495,19 @@ class Weights(Message):
 class Window(Message):
     """Rows of an array that are a record: record k has the rows from k * stride to k * stride + size. The feature "row" then has a first dimension of `size`. The rows at the end of a file that fill no record are left out.
 
-        size: rows of a record, at least 1
+        size: rows of a record, at least 1, unless `end` is given
         stride: rows from one record to the next; default: `size`
+        end: Integers: a record ends with this number, or with the file, as a document ends with a mark. The feature "row" then has any length. Goes without `size` and `stride`.
     """
     size: int
     stride: int
+    end: Optional[int]
     def __init__(
         self,
         *,
         size: Optional[int] = ...,
         stride: Optional[int] = ...,
+        end: Optional[int] = ...,
     ) -> None: ...
 
 class ZoomOut(Message):

@@ -26,6 +26,11 @@ absl::Status WrongCount(const FeaturePlan& plan, size_t found) {
                          plan.elements, "; give the right shape, or variable_length: true"));
 }
 
+absl::Status PartialElement(const FeaturePlan& plan, size_t found, size_t per_element) {
+  return WrongShape(plan, absl::StrCat("the record holds ", found, " values, no multiple of ", per_element,
+                                       ", which one element of the column has"));
+}
+
 // Returns the number of elements in values [begin, end).
 size_t CountElements(const FeaturePlan& plan, const records::FeatureValue& value, size_t begin, size_t end) {
   if (value.bytes.empty() || plan.is_string()) return end - begin;
@@ -51,6 +56,8 @@ void AppendStrings(const Strings& strings, std::string* out) {
 absl::Status ReadPadded(const FeaturePlan& plan, const records::FeatureValue& value, size_t found, Arena* arena,
                         const uint8_t** out) {
   const size_t bytes = plan.elements * plan.element_bytes();
+  const size_t per_element = plan.elements / static_cast<size_t>(plan.type.shape[0]);
+  if (found % per_element != 0) return PartialElement(plan, found, per_element);
   if (found > plan.elements && !plan.truncate) {
     return WrongShape(plan, absl::StrCat("the record holds ", found, " values, and the column has ", plan.elements,
                                          "; give a greater pad.length, or pad { truncate: true }"));
@@ -171,8 +178,7 @@ absl::Status FeatureSet::ReadRagged(size_t p, const records::ParsedExample& pars
   }
   const size_t found = CountElements(plan, value, 0, values);
   if (found % plan.elements != 0) {
-    return WrongShape(plan, absl::StrCat("the record holds ", found, " values, no multiple of ", plan.elements,
-                                         ", which one element of the column has"));
+    return PartialElement(plan, found, plan.elements);
   }
   batch::AppendRaggedHeader(static_cast<uint32_t>(found / plan.elements), out);
   AppendNumbers(value, out);

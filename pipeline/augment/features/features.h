@@ -52,6 +52,8 @@ class FeatureSet {
   const std::vector<FeaturePlan>& plans() const { return plans_; }
   // Returns the bytes of all padded columns of a row.
   size_t padded_bytes() const;
+  // Returns whether the records are rows of packed records.
+  bool is_packed() const { return !packed_.empty(); }
 
   // Parses `record`, which may be a row of packed records (sources/pack_frame.h). The result has one entry per plan.
   // Its bytes point into the record, or into the result.
@@ -61,8 +63,8 @@ class FeatureSet {
   // have the shape. ReadString reads the single string of a plan whose type IsEncoded. *out points into the record or,
   // for a default, this object.
   absl::Status ReadString(size_t plan, const records::ParsedExample& parsed, std::string_view* out) const;
-  // Reads the dense elements of a plan with a fixed shape, and its padding. *out points into the record, the parsed values, the arena
-  // or, for a default, this object.
+  // Reads the dense elements of a plan with a fixed shape, and its padding. *out points into the record, the parsed
+  // values, the arena or, for a default, this object.
   absl::Status ReadTensor(size_t plan, const records::ParsedExample& parsed, Arena* arena, const uint8_t** out) const;
   // Replaces *out with the encoding of a ragged plan's values (pipeline/batch/row.h).
   absl::Status ReadRagged(size_t plan, const records::ParsedExample& parsed, std::string* out) const;
@@ -79,8 +81,8 @@ class FeatureSet {
   void AddCounts(records::ParsedExample* out) const;
 
   std::vector<FeaturePlan> plans_;
-  size_t features_ = 0;        // plans of the job's features; columns that are made follow
-  std::vector<char> packed_;   // by feature: whether a pack has it; empty: records are not packed
+  size_t features_ = 0;       // plans of the job's features; columns that are made follow
+  std::vector<char> packed_;  // by feature: whether a pack has it; empty: records are not packed
   bool raw_ = false;
   std::optional<records::RecordParser> parser_;
 };

@@ -91,7 +91,7 @@ absl::Status FeatureSet::ParseRow(std::string_view row, records::ParsedExample* 
   out->resize(plans_.size());
   for (records::FeatureValue& value : *out) value.Clear();
   records::ParsedExample single;
-  std::vector<std::vector<size_t>> sizes(features_);  // of the strings
+  std::vector<std::vector<size_t>> sizes(features_);  // the length of each string
   for (const sources::FramedPart& part : parts) {
     if (const absl::Status parsed = parser_->Parse(part.record, &single); !parsed.ok()) {
       return AtPlace(absl::StrCat("packed record ", part.number), parsed);
@@ -101,9 +101,10 @@ absl::Status FeatureSet::ParseRow(std::string_view row, records::ParsedExample* 
       if (packed_[f] == 0) {
         AppendAll(single[f], &(*out)[f], &sizes[f]);
       } else if (!AppendPart(plans_[f], single[f], part.first, part.count, &(*out)[f])) {
-        return AtPlace(absl::StrCat("packed record ", part.number),
-                       WithFault(Fault::kWrongShape, absl::InvalidArgumentError(absl::StrCat(
-                                                         plans_[f].label, ": it has fewer values than the pack counted"))));
+        return AtPlace(
+            absl::StrCat("packed record ", part.number),
+            WithFault(Fault::kWrongShape, absl::InvalidArgumentError(absl::StrCat(
+                                              plans_[f].label, ": it has fewer values than the pack counted"))));
       }
     }
   }

@@ -18,7 +18,6 @@
 namespace penstock::augment {
 namespace {
 
-constexpr uint64_t kMaxLength = uint64_t{1} << 28;
 constexpr char kPack[] = "dataset.select.pack";
 
 template <typename T>
@@ -36,8 +35,10 @@ std::optional<std::string> BytesOf(double value) {
 // Returns the bytes of a number of this type, or none if the type does not have the number.
 std::optional<std::string> BytesOf(batch::DType dtype, double value) {
   switch (dtype) {
-    case batch::DType::kUint8:
     case batch::DType::kBool:
+      if (value != 0 && value != 1) return std::nullopt;
+      return BytesOf<uint8_t>(value);
+    case batch::DType::kUint8:
       return BytesOf<uint8_t>(value);
     case batch::DType::kInt8:
       return BytesOf<int8_t>(value);
@@ -54,12 +55,15 @@ std::optional<std::string> BytesOf(batch::DType dtype, double value) {
     case batch::DType::kInt64:
       return BytesOf<int64_t>(value);
     case batch::DType::kFloat32:
+      if (std::abs(value) > std::numeric_limits<float>::max() && !std::isinf(value)) return std::nullopt;
       return BytesOf<float>(value);
     case batch::DType::kFloat64:
       return BytesOf<double>(value);
     case batch::DType::kFloat16:
+      if (std::abs(value) > 65504) return std::nullopt;
       return BytesOf<uint16_t>(FloatToHalf(static_cast<float>(value)));
     case batch::DType::kBfloat16:
+      if (std::abs(value) > 3e38) return std::nullopt;
       return BytesOf<uint16_t>(FloatToBfloat16(static_cast<float>(value)));
     case batch::DType::kString:
       break;
@@ -67,15 +71,15 @@ std::optional<std::string> BytesOf(batch::DType dtype, double value) {
   return std::nullopt;
 }
 
-// Makes a ragged column of numbers a padded one of `length` elements. Says what is wrong in `error`.
+// Makes a ragged column of numbers a padded one of `length` elements. Passes a mistake to `error`.
 void Pad(const v1::PadTo& pad, uint64_t length, FeaturePlan* plan, const std::function<void(std::string)>& error) {
   if (plan->is_string() || !plan->type.ragged || plan->request.sequence) {
     return error("needs numbers with variable_length: true");
   }
   const std::optional<std::string> padding = BytesOf(plan->type.dtype, pad.value());
   if (!padding.has_value()) {
-    return error(absl::StrCat("value ", pad.value(), " is none of the type ",
-                              std::string(batch::DTypeName(plan->type.dtype))));
+    return error(
+        absl::StrCat("value ", pad.value(), " is none of the type ", std::string(batch::DTypeName(plan->type.dtype))));
   }
   plan->is_padded = true;
   plan->padding = *padding;
@@ -99,12 +103,12 @@ void FeatureSet::PlanPadding(const v1::JobSpec& job, std::vector<std::string>* e
   const v1::Pack* const pack = plan::PackOf(plan::DatasetOf(job));
   for (int i = 0; i < job.features_size(); ++i) {
     const v1::Feature& feature = job.features(i);
-    const bool is_packed = pack != nullptr && std::count(pack->features().begin(), pack->features().end(),
-                                                         feature.key()) > 0;
+    const bool is_packed =
+        pack != nullptr && std::count(pack->features().begin(), pack->features().end(), feature.key()) > 0;
     if (!feature.has_pad() || is_packed) continue;
     const v1::PadTo& pad = feature.pad();
     const std::string field = absl::StrCat("features[", i, "].pad");
-    if (pad.length() < 1 || pad.length() > kMaxLength) {
+    if (pad.length() < 1 || pad.length() > plan::kMaxPackLength) {
       errors->push_back(absl::StrCat(field, ".length: ", pad.length(), ": give the number of values, from 1 to 2^28"));
       continue;
     }
@@ -144,7 +148,7 @@ void FeatureSet::AddMade(FeaturePlan::Made made, const std::string& column, size
 
 void FeatureSet::PlanPack(const v1::JobSpec& job, std::vector<std::string>* errors) {
   const v1::Pack* const pack = plan::PackOf(plan::DatasetOf(job));
-  if (pack == nullptr || pack->features().empty() || pack->length() < 1 || pack->length() > kMaxLength) {
+  if (pack == nullptr || pack->features().empty() || pack->length() < 1 || pack->length() > plan::kMaxPackLength) {
     return;  // config/select_check.h reports these
   }
   if (job.has_annotations()) errors->push_back(absl::StrCat("annotations: boxes and masks do not work with a pack"));
@@ -154,8 +158,8 @@ void FeatureSet::PlanPack(const v1::JobSpec& job, std::vector<std::string>* erro
   for (const std::string& key : pack->features()) {
     const auto found = static_cast<size_t>(std::find(keys.begin(), keys.end(), key) - keys.begin());
     if (found == keys.size()) {
-      errors->push_back(absl::StrCat(kPack, ".features: '", key, "' is the key of no entry of `features`",
-                                     DidYouMean(key, keys)));
+      errors->push_back(
+          absl::StrCat(kPack, ".features: '", key, "' is the key of no entry of `features`", DidYouMean(key, keys)));
       return;
     }
     const std::string field = absl::StrCat("features[", found, "]");
@@ -163,14 +167,21 @@ void FeatureSet::PlanPack(const v1::JobSpec& job, std::vector<std::string>* erro
     if ((pad.length() != 0 && pad.length() != pack->length()) || pad.truncate() || !pad.lengths().empty()) {
       errors->push_back(absl::StrCat(field, ".pad: the feature is packed; give only a value"));
     }
+    if (packed_[found] != 0) {
+      errors->push_back(absl::StrCat(kPack, ".features: '", key, "' is there twice"));
+      return;
+    }
     if (plans_[found].elements != 1) {
       errors->push_back(absl::StrCat(field, ".shape: a packed feature has single numbers; leave the shape out"));
       return;
     }
+    if (plans_[found].has_default) {
+      errors->push_back(
+          absl::StrCat(field, ".default: a packed record without the feature has no values; leave it out"));
+    }
     packed_[found] = 1;
-    Pad(pad, pack->length(), &plans_[found], [&](const std::string& text) {
-      errors->push_back(absl::StrCat(field, ": it is packed, which ", text));
-    });
+    Pad(pad, pack->length(), &plans_[found],
+        [&](const std::string& text) { errors->push_back(absl::StrCat(field, ": it is packed, which ", text)); });
   }
   for (size_t i = 0; i < features_; ++i) {
     const FeaturePlan& plan = plans_[i];

@@ -122,7 +122,9 @@ class NpyWalker final : public RecordWalker {
     begin_ = 0;
     const uint64_t wanted = rows_ ? std::min(kPiece, *rows_ * row_bytes_ - read_) : kPiece;
     uint64_t got = 0;
+    const size_t before = ahead_.size();
     PS_RETURN_IF_ERROR(ReadPieces(wanted, &ahead_, {}, &got));
+    ahead_.resize(before + got);
     read_ += got;
     return got > 0;
   }
@@ -237,9 +239,7 @@ class NpyWalker final : public RecordWalker {
   }
 
   // Ends the walk after the last record.
-  absl::StatusOr<Step> AtEnd() {
-    return AtEndAfter(record_ == 0 ? 0 : (record_ - 1) * window_.stride + window_.size);
-  }
+  absl::StatusOr<Step> AtEnd() { return AtEndAfter(record_ == 0 ? 0 : (record_ - 1) * window_.stride + window_.size); }
 
   // The same, if `read` rows were read.
   absl::StatusOr<Step> AtEndAfter(uint64_t read) {
@@ -305,12 +305,11 @@ uint64_t RowWindows::id() const {
 }
 
 uint64_t RowTypeOf(const ShardIndex& index) {
-  if (index.is_packed()) return RowTypeOf(*index.packs().records);
+  if (index.is_packed()) return RowTypeOf(index.SingleRecords());
   if (index.kind().container != ContainerKind::kNpy || index.record_count() == 0) return 0;
   const absl::StatusOr<NpyHeader> header = ParseNpyHeader(index.head());
   if (!header.ok()) return 0;
-  const absl::StatusOr<NpyRow> row =
-      NpyRowOf(*header, HasAnyLength(*header) ? std::vector<int64_t>() : header->shape);
+  const absl::StatusOr<NpyRow> row = NpyRowOf(*header, HasAnyLength(*header) ? std::vector<int64_t>() : header->shape);
   if (!row.ok()) return 0;  // no reader accepts the records
   Fingerprint print;
   for (const NpyRowField& field : row->fields) {

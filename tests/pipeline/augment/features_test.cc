@@ -162,8 +162,9 @@ TEST(PaddedFeatures, HaveTheirLengthAndTheirPadding) {
   EXPECT_EQ(padded.schema.columns[0].shape, std::vector<int64_t>{4});
   EXPECT_EQ(ints("length: 4", {}).As<int64_t>(), (std::vector<int64_t>{0, 0, 0, 0}));
   EXPECT_EQ(ints("length: 2", {7, 8}).As<int64_t>(), (std::vector<int64_t>{7, 8}));
-  EXPECT_THAT(ints("length: 2", {7, 8, 9}).error,
-              HasSubstr("the record holds 3 values, and the column has 2; give a greater pad.length, or pad { truncate"));
+  EXPECT_THAT(
+      ints("length: 2", {7, 8, 9}).error,
+      HasSubstr("the record holds 3 values, and the column has 2; give a greater pad.length, or pad { truncate"));
   EXPECT_EQ(ints("length: 2 truncate: true", {7, 8, 9}).As<int64_t>(), (std::vector<int64_t>{7, 8}));
   const MadeFeature floats = MakeFeature("key: 'k' type: FLOAT variable_length: true pad { length: 3 value: 0.5 }",
                                          records::ExampleBuilder().FloatList("k", std::vector<float>{2}).Serialize());
@@ -177,6 +178,9 @@ TEST(PaddedFeatures, HaveTheirLengthAndTheirPadding) {
       MakeFeature("key: 'k' type: INT64 variable_length: true shape: 2 pad { length: 2 value: 9 }", Ints({1, 2}));
   EXPECT_EQ(points.As<int64_t>(), (std::vector<int64_t>{1, 2, 9, 9}));
   EXPECT_EQ(points.schema.columns[0].shape, (std::vector<int64_t>{2, 2}));
+  EXPECT_THAT(
+      MakeFeature("key: 'k' type: INT64 variable_length: true shape: 2 pad { length: 2 }", Ints({1, 2, 3})).error,
+      HasSubstr("the record holds 3 values, no multiple of 2, which one element of the column has"));
   const MadeFeature cast = MakeFeature("key: 'k' type: INT64 variable_length: true pad { length: 3 value: 9 }",
                                        Ints({300, 2}), "ops { column: 'k' cast { to: UINT16 } }");
   EXPECT_EQ(cast.As<uint16_t>(), (std::vector<uint16_t>{300, 2, 9}));
@@ -211,6 +215,10 @@ TEST(PaddedFeatures, MistakesNameTheField) {
               HasSubstr("features[0].pad: value 0.5 is none of the type int64"));
   EXPECT_THAT(mistakes(absl::StrCat("type: BYTES decode_raw: UINT16 ", kAny, "pad { length: 3 value: -1 }")),
               HasSubstr("value -1 is none of the type uint16"));
+  EXPECT_THAT(mistakes(absl::StrCat("type: BYTES decode_raw: BOOL ", kAny, "pad { length: 3 value: 2 }")),
+              HasSubstr("value 2 is none of the type bool"));
+  EXPECT_THAT(mistakes(absl::StrCat("type: FLOAT ", kAny, "pad { length: 3 value: 1e39 }")),
+              HasSubstr("is none of the type float32"));
   EXPECT_THAT(mistakes(absl::StrCat("type: INT64 ", kAny, "pad { length: 3 lengths: 'k' }")),
               HasSubstr("features[0].pad.lengths: there is another column 'k'"));
 }
@@ -249,17 +257,17 @@ const std::string kPackedJob =
     "features { key: 'label' type: INT64 variable_length: true } ";
 
 TEST(PackedFeatures, FollowEachOtherAndHaveTheirPlaces) {
-  const auto pipeline = BuildPipeline(ParseJob(
-      kPackedJob + "dataset { select { pack { length: 6 features: 'tokens' features: 'raw' outputs: SEGMENT_IDS "
-                   "outputs: POSITIONS outputs: LENGTHS outputs: RECORDS } } }"));
-  const std::vector<std::string> names = {"t", "raw", "name", "label", "t_segment_ids", "t_positions", "t_lengths",
-                                          "t_records"};
+  const auto pipeline =
+      BuildPipeline(ParseJob(
+          kPackedJob + "dataset { select { pack { length: 6 features: 'tokens' features: 'raw' outputs: SEGMENT_IDS "
+                       "outputs: POSITIONS outputs: LENGTHS outputs: RECORDS } } }"));
+  const std::vector<std::string> names = {"t",           "raw",       "name",     "label", "t_segment_ids",
+                                          "t_positions", "t_lengths", "t_records"};
   ASSERT_EQ(pipeline->schema().columns.size(), names.size());
   for (size_t c = 0; c < names.size(); ++c) EXPECT_EQ(pipeline->schema().columns[c].name, names[c]);
   OwnedRow row(pipeline->schema());
   RowScratch scratch;
-  const std::string record =
-      PackedRow({{Text({1, 2, 3}, "abc", "one"), 1, 2}, {Text({7, 8, 9}, "xyz", "two"), 0, 3}});
+  const std::string record = PackedRow({{Text({1, 2, 3}, "abc", "one"), 1, 2}, {Text({7, 8, 9}, "xyz", "two"), 0, 3}});
   for (int again = 0; again < 2; ++again) {
     for (std::string& ragged : row.slot.ragged) ragged.clear();
     const absl::Status made = pipeline->MakeRow(record, {}, &row.slot, &scratch);
@@ -295,6 +303,9 @@ TEST(PackedFeatures, MistakesNameTheField) {
   EXPECT_EQ(mistakes(kPackedJob, "features: 'tokens'"), "");
   EXPECT_THAT(mistakes(kPackedJob, "features: 'token'"),
               HasSubstr("dataset.select.pack.features: 'token' is the key of no entry of `features`"));
+  EXPECT_THAT(mistakes(kPackedJob, "features: 'tokens' features: 'tokens'"), HasSubstr("'tokens' is there twice"));
+  EXPECT_THAT(mistakes("features { key: 't' type: INT64 variable_length: true default { ints: 1 } } ", "features: 't'"),
+              HasSubstr("features[0].default: a packed record without the feature has no values; leave it out"));
   EXPECT_THAT(mistakes(kPackedJob, "features: 'name'"),
               HasSubstr("features[2]: it is packed, which needs numbers with variable_length: true"));
   EXPECT_THAT(mistakes(kPackedJob + "features { key: 'x' type: INT64 } ", "features: 'tokens'"),

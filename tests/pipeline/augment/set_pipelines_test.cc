@@ -56,6 +56,30 @@ TEST(SetPipelines, TheFingerprintCoversEachDataSet) {
   EXPECT_NE(SetPipelines::Create(plan::JobsOfSets(swapped))->fingerprint(), before);
 }
 
+TEST(SetPipelines, APackIsThatOfItsDataSet) {
+  const auto create = [](const std::string& a, const std::string& b) {
+    const auto set = [](const std::string& name, const std::string& pack) {
+      return absl::StrCat("dataset { name: '", name, "' ", pack.empty() ? "" : "select { pack { " + pack + " } }",
+                          " } ");
+    };
+    return Create(set("a", a) + set("b", b) + "features { key: 't' type: INT64 variable_length: true }");
+  };
+  const std::string pack = "length: 4 features: 't'";
+  EXPECT_TRUE(create(pack, pack)->are_one());
+  const auto cut = create(pack, pack + " concatenate: true");
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  EXPECT_FALSE(cut->are_one());
+  EXPECT_NE(cut->fingerprint(), create(pack, pack)->fingerprint());
+  EXPECT_THAT(std::string(create(pack, "").status().message()), HasSubstr("dataset[1] (b): its column 't' is"));
+  EXPECT_THAT(std::string(create("", pack).status().message()), HasSubstr("dataset[1] (b): its column 't' is"));
+  EXPECT_THAT(std::string(create(pack, pack + " outputs: LENGTHS").status().message()),
+              HasSubstr("dataset[1] (b): it has no column 't_segment_ids'"));
+  EXPECT_THAT(CheckPipeline(ParseJob("dataset { name: 'a' select { pack { length: 4 features: 't' } } } "
+                                     "dataset { name: 'b' select { pack { length: 4 features: 'u' } } } "
+                                     "features { key: 't' type: INT64 variable_length: true }")),
+              ::testing::Contains(HasSubstr("pack.features: 'u' is the key of no entry")));
+}
+
 TEST(SetPipelines, StagesOfAllPipelinesAreInOneList) {
   const auto pipelines = Create(kJob);
   ASSERT_TRUE(pipelines.ok()) << pipelines.status();

@@ -103,22 +103,26 @@ TEST(RecordPacks, RowsOfAWindowAreAlmostFull) {
 
 TEST(RecordPacks, ConcatenatedRowsAreFullAndContinueEachOther) {
   std::mt19937_64 random(9);
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < 50; ++round) {
     const std::vector<uint32_t> lengths = LogNormalLengths(1 + random() % 200, random(), 3);
     PackOptions options{.length = 2 + random() % 60, .concatenate = true, .window = 1 + random() % 150};
     options.overlap = random() % 2 == 0 ? 0 : random() % options.length;
     const RecordPacks packs = Pack(lengths, options);
     for (uint64_t begin = 0, row = 0; begin < lengths.size(); begin += options.window) {
       const uint64_t end = std::min<uint64_t>(lengths.size(), begin + options.window);
-      // The values of the window's rows in their order, without those that a row shares with the one before it.
+      // The values of the window's rows in their order, without those that a row shares with its predecessor.
       std::vector<std::pair<uint32_t, uint32_t>> stream;
       bool is_first = true, was_full = true;
       for (; row < packs.rows() && packs.Row(row)[0].record < end; ++row) {
         EXPECT_TRUE(was_full) << "only the last row of a window has room";
         was_full = ValuesOf(packs.Row(row)) == options.length;
         std::vector<std::pair<uint32_t, uint32_t>> values;
+        PackPart before;
         for (const PackPart& part : packs.Row(row)) {
           for (uint32_t i = 0; i < part.count; ++i) values.emplace_back(part.record, part.first + i);
+          EXPECT_FALSE(before.count > 0 && before.record == part.record && before.first + before.count == part.first)
+              << "values that follow each other in a record are one part";
+          before = part;
         }
         const size_t shared = is_first ? 0 : options.overlap;
         ASSERT_LE(shared, values.size());
@@ -146,7 +150,22 @@ TEST(RecordPacks, StayTheSameInEveryRelease) {
                                         PackPart{2, 0, 9}, PackPart{4, 0, 0}, PackPart{6, 0, 10}, PackPart{6, 10, 2},
                                         PackPart{7, 0, 1}, PackPart{8, 0, 3}, PackPart{9, 0, 3}));
   const RecordPacks cut = Pack(lengths, {.length = 10, .concatenate = true, .overlap = 1, .window = 10});
-  EXPECT_THAT(cut.ends, ElementsAre(2u));
+  EXPECT_THAT(cut.ends, ElementsAre(2u, 5u, 7u, 11u, 14u));
+}
+
+TEST(RecordPacks, RecordsWithoutValuesNeedNoRoom) {
+  EXPECT_THAT(Pack({4, 0, 0}, {.length = 4, .window = 9}).ends, ElementsAre(3u));
+  EXPECT_EQ(Pack({4, 0, 0}, {.length = 4, .concatenate = true, .overlap = 2, .window = 9}).rows(), 1u);
+}
+
+TEST(RecordPacks, TooManyPartsAreAnError) {
+  const std::vector<uint32_t> lengths(2, 100 << 20);
+  for (const PackOptions& options :
+       {PackOptions{.length = 1, .window = 2}, PackOptions{.length = 1, .concatenate = true, .window = 2},
+        PackOptions{.length = 1000, .concatenate = true, .overlap = 999, .window = 2}}) {
+    const absl::Status status = PackRecords(lengths, options).status();
+    EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  }
 }
 
 TEST(RecordPacks, NoRecordsMakeNoRows) {

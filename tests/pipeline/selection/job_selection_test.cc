@@ -10,6 +10,8 @@
 #include "base/file.h"
 #include "base/ordered_key.h"
 #include "pipeline/records/example_builder.h"
+#include "pipeline/selection/feature_types.h"
+#include "pipeline/selection/record_filter.h"
 #include "pipeline/sources/index_job.h"
 #include "pipeline/sources/index_store.h"
 #include "pipeline/storage/posix_storage.h"
@@ -461,7 +463,77 @@ TEST_F(PackedSelection, FeaturesOfDifferentLengthsMakeARecordBad) {
               HasSubstr("record 1: 'mask' has 5 values, but 'tokens' has 4; packed features have equally many"));
   job_.mutable_dataset(0)->clear_select();
   Pack(10, {"tokens", "musk"});
-  EXPECT_THAT(std::string(Index(path).status().message()), AllOf(HasSubstr("select[0].pack.features"), HasSubstr("mask")));
+  EXPECT_THAT(std::string(Index(path).status().message()),
+              AllOf(HasSubstr("select[0].pack.features"), HasSubstr("mask")));
+}
+
+TEST_F(PackedSelection, ALargeRecordIsNotCut) {
+  const std::string raw(size_t{17} << 20, 'r');
+  const std::string path =
+      Shard("a", {records::ExampleBuilder().BytesList("raw", std::vector<std::string_view>{raw}).Serialize()});
+  v1::Feature* const feature = job_.add_features();
+  feature->set_key("raw");
+  feature->set_type(v1::Feature::BYTES);
+  feature->set_decode_raw(v1::UINT8);
+  v1::Pack* const pack = Pack(1000, {"raw"});
+  pack->set_longer(v1::Pack::SPLIT);
+  EXPECT_THAT(std::string(Index(path).status().message()),
+              HasSubstr("and each of its packed rows reads them all; cut records of more than 16777216 bytes first"));
+  pack->set_longer(v1::Pack::TRUNCATE);
+  EXPECT_EQ((*Index(path)).index->record_count(), 1u);
+}
+
+TEST_F(PackedSelection, ADescriptionThatIsWrongIsRejected) {
+  const std::string path = Shard("a", Texts({5, 2}));
+  Pack(10);
+  v1::Selection selection = *Make({path});
+  v1::Pack* const pack = selection.mutable_steps(0)->mutable_pack();
+  const v1::Pack good = *pack;
+  ASSERT_TRUE(CreateSelection(selection).ok());
+  pack->set_length(0);
+  EXPECT_TRUE(absl::IsInvalidArgument(CreateSelection(selection).status()));
+  *pack = good;
+  pack->set_overlap(10);
+  EXPECT_TRUE(absl::IsInvalidArgument(CreateSelection(selection).status()));
+  *pack = good;
+  pack->set_window(uint64_t{1} << 40);
+  EXPECT_TRUE(absl::IsInvalidArgument(CreateSelection(selection).status()));
+  *pack = good;
+  pack->clear_features();
+  EXPECT_TRUE(absl::IsInvalidArgument(CreateSelection(selection).status()));
+}
+
+TEST_F(PackedSelection, FractionsOfLaterRecordsAreRead) {
+  const std::string path = folder_.File("a.jsonl");
+  std::string lines;
+  for (int i = 0; i < 40; ++i) lines += i < 35 ? "{\"loss\": [1, 0]}\n" : "{\"loss\": [0.5]}\n";
+  ASSERT_TRUE(WriteFileAtomically(path, lines).ok());
+  v1::Feature* const feature = job_.add_features();
+  feature->set_key("loss");
+  feature->set_type(v1::Feature::FLOAT);
+  Pack(1000, {"loss"});
+  const auto built = Index(path);
+  ASSERT_TRUE(built.ok()) << built.status();
+  EXPECT_EQ(built->index->packs().rows.parts.size(), 40u);
+}
+
+TEST_F(PackedSelection, ReadsOnlyTheMembersThatArePacked) {
+  std::string archive;
+  sources::AppendTarMember("s0.jpg", std::string(1000, 'j'), &archive);
+  sources::AppendTarMember("s0.json", "{\"tokens\": [1, 2]}", &archive);
+  const std::string path = folder_.File("s.tar");
+  ASSERT_TRUE(WriteFileAtomically(path, archive + std::string(1024, '\0')).ok());
+  v1::Feature* const feature = job_.add_features();
+  feature->set_key("json/tokens");
+  feature->set_type(v1::Feature::INT64);
+  Pack(10, {"json/tokens"});
+  const auto types = FeatureTypes::Find(storage::LocalFiles(), job_, {path});
+  ASSERT_TRUE(types.ok()) << types.status();
+  auto steps = ParseSteps(job_.dataset(0).select(), "select", *types);
+  ASSERT_TRUE(steps.ok()) << steps.status();
+  const auto filter = RecordFilter::Create(*std::move(steps), *types);
+  ASSERT_TRUE(filter.ok()) << filter.status();
+  EXPECT_NE(filter->FeaturesToRead(sources::ContainerKind::kTar), nullptr);
 }
 
 TEST_F(PackedSelection, EachFieldThatMovesARecordChangesTheId) {

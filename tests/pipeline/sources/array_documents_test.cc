@@ -62,8 +62,8 @@ void ExpectDocuments(const std::string& descr, T mark) {
         const std::string stored = gzip ? GzippedBytes(file) : file;
         const RowWindows windows{.type = is_npy ? "" : descr, .end = static_cast<int64_t>(mark)};
         const Compression compression = gzip ? Compression::kGzip : Compression::kAuto;
-        const auto index =
-            BuildShardIndex(MemoryFile(stored), {.compression = compression, .windows = windows, .restart_spacing = 256});
+        const auto index = BuildShardIndex(MemoryFile(stored),
+                                           {.compression = compression, .windows = windows, .restart_spacing = 16384});
         ASSERT_TRUE(index.ok()) << index.status();
         ASSERT_EQ(index->record_count(), documents.size());
         EXPECT_EQ(ShardIndex::Parse(index->Serialize()).value(), *index);
@@ -105,7 +105,8 @@ TEST(ArrayDocuments, DamageAndMistakesAreErrors) {
   const std::string array = NpyHeaderText("<i8", {100}) + TestBytes(800, 4);
   EXPECT_EQ(DocumentsError(array, {.end = 7}), "");
   EXPECT_EQ(DocumentsError(array, {.end = INT64_MIN}), "");
-  EXPECT_THAT(DocumentsError(array.substr(0, array.size() - 3), {.end = 7}), HasSubstr("the file ends inside its data"));
+  EXPECT_THAT(DocumentsError(array.substr(0, array.size() - 3), {.end = 7}),
+              HasSubstr("the file ends inside its data"));
   EXPECT_THAT(DocumentsError(array + "x", {.end = 7}), HasSubstr("bytes follow the last row"));
   EXPECT_THAT(DocumentsError(NpyHeaderText("<f4", {9}) + TestBytes(36, 4), {.end = 7}),
               HasSubstr("dataset.window.end: 7 cannot be in rows of type <f4; it needs an array of single integers"));
