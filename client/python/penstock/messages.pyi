@@ -996,7 +996,7 @@ class PadTo(Message):
     """Adds values at the end of a column until it has `length` of them.
 
         length: default: that of the pack that has the feature
-        value: of the padding
+        value: the padding has this number
         truncate: keep the first `length` values of more; otherwise such a record is bad
         lengths: name of a column for the number of values before the padding, int32
     """
@@ -1495,7 +1495,7 @@ class Weights(Message):
 class Window(Message):
     """Rows of an array that are a record: record k has the rows from k * stride to k * stride + size. The feature "row" then has a first dimension of `size`. The rows at the end of a file that fill no record are left out.
 
-        size: rows of a record, at least 1, unless `end` is given
+        size: rows of a record, at least 1; 0 with `end`
         stride: rows from one record to the next; default: `size`
         end: Integers: a record ends with this number, or with the file, as a document ends with a mark. The feature "row" then has any length. Goes without `size` and `stride`.
     """
