@@ -172,7 +172,8 @@ void FeatureSet::PlanPack(const v1::JobSpec& job, std::vector<std::string>* erro
       return;
     }
     if (plans_[found].elements != 1) {
-      errors->push_back(absl::StrCat(field, ".shape: a packed feature has single numbers; write variable_length: true instead of the shape"));
+      errors->push_back(absl::StrCat(
+          field, ".shape: a packed feature has single numbers; write variable_length: true instead of the shape"));
       return;
     }
     if (plans_[found].has_default) {
