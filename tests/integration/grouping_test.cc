@@ -8,13 +8,12 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/integration/order_laws.h"
 #include "tests/support/cluster/in_process_cluster.h"
 #include "tests/support/cluster/reading.h"
-#include "tests/support/plain_rows.h"
 
 namespace penstock::integration {
 namespace {
@@ -24,14 +23,6 @@ using ::testing::HasSubstr;
 constexpr int kOfGroupedShard = 25;
 constexpr int kGroupedRecords = 4 * kOfGroupedShard;
 constexpr int kGroupedBatch = 8;  // of 12 whole batches and a rest of 4 rows in an epoch
-
-using GroupedRows = std::vector<std::pair<int64_t, int64_t>>;
-
-GroupedRows GroupedRowsOf(const support::ReadResult& result) {
-  GroupedRows all;
-  for (const support::ReadStep& step : result.steps) all.insert(all.end(), step.ids.begin(), step.ids.end());
-  return all;
-}
 
 class GroupingTest : public ::testing::TestWithParam<const char*> {
  protected:
@@ -55,64 +46,19 @@ class GroupingTest : public ::testing::TestWithParam<const char*> {
 };
 
 TEST_P(GroupingTest, AnyNumberOfWorkersGivesTheRowsOfALocalJob) {
-  const std::string expected = support::PlainDigest(dataset_, job(), 3);
-  for (const int workers : {1, 2, 5}) {
-    SCOPED_TRACE(testing::Message() << workers << " workers");
-    support::ClusterOptions options;
-    options.workers = workers;
-    support::InProcessCluster cluster(options, dataset_.roots);
-    ASSERT_TRUE(cluster.control().Submit(job()).ok());
-    ASSERT_TRUE(cluster.control().WaitForOwners(job().name(), workers));
-    const support::ReadResult result = support::ReadThrough(cluster.address(), Plan(3));
-    ASSERT_TRUE(result.status.ok()) << result.status;
-    EXPECT_EQ(result.digest, expected);
-    EXPECT_EQ(GroupedRowsOf(result).size(), 3u * kGroupedRecords);
-  }
+  ExpectRowsOfAnyWorkers(dataset_, 3, [](const support::ReadResult& result) {
+    size_t rows = 0;
+    for (const support::ReadStep& step : result.steps) rows += step.ids.size();
+    EXPECT_EQ(rows, 3u * kGroupedRecords);
+  });
 }
 
 TEST_P(GroupingTest, RanksReadTheirSlicesOfTheSameRows) {
-  support::ClusterOptions options;
-  options.workers = 2;
-  support::InProcessCluster cluster(options, dataset_.roots);
   job().mutable_batch()->set_last(v1::DROP);
-  ASSERT_TRUE(cluster.control().Submit(job()).ok());
-  const support::ReadResult whole = support::ReadThrough(cluster.address(), Plan(2));
-  ASSERT_TRUE(whole.status.ok()) << whole.status;
-  for (const uint32_t ranks : {2u, 4u}) {
-    std::vector<GroupedRows> steps(whole.steps.size());
-    for (uint32_t rank = 0; rank < ranks; ++rank) {
-      support::ReadPlan plan = Plan(2);
-      plan.options.rank = rank;
-      plan.options.world_size = ranks;
-      const support::ReadResult slice = support::ReadThrough(cluster.address(), plan);
-      ASSERT_EQ(slice.steps.size(), steps.size());
-      for (size_t i = 0; i < steps.size(); ++i) {
-        steps[i].insert(steps[i].end(), slice.steps[i].ids.begin(), slice.steps[i].ids.end());
-      }
-    }
-    for (size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(steps[i], whole.steps[i].ids) << ranks << " ranks, step " << i;
-  }
+  ExpectRanksShareSteps(dataset_, 2);
 }
 
-TEST_P(GroupingTest, AResumeAfterEachStepReadsTheRest) {
-  support::ClusterOptions options;
-  options.workers = 2;
-  support::InProcessCluster cluster(options, dataset_.roots);
-  ASSERT_TRUE(cluster.control().Submit(job()).ok());
-  const GroupedRows whole = GroupedRowsOf(support::ReadThrough(cluster.address(), Plan(2)));
-  ASSERT_EQ(whole.size(), 2u * kGroupedRecords);
-  for (uint64_t steps = 1; steps < 26; steps += 2) {
-    support::ReadPlan first = Plan(2), second = Plan(2);
-    first.max_steps = steps;
-    const support::ReadResult begun = support::ReadThrough(cluster.address(), first);
-    second.options.state = begun.state;
-    second.max_steps = 26 - steps;
-    GroupedRows rows = GroupedRowsOf(begun);
-    const GroupedRows rest = GroupedRowsOf(support::ReadThrough(cluster.address(), second));
-    rows.insert(rows.end(), rest.begin(), rest.end());
-    EXPECT_EQ(rows, whole) << "after " << steps << " steps";
-  }
-}
+TEST_P(GroupingTest, AResumeAfterEachStepReadsTheRest) { ExpectStatesContinue(dataset_, 2, 2); }
 
 TEST_P(GroupingTest, AStateOfAnotherOrderIsRejected) {
   support::InProcessCluster cluster({}, dataset_.roots);

@@ -7,11 +7,10 @@
 #include <algorithm>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "tests/integration/order_laws.h"
 #include "tests/support/cluster/in_process_cluster.h"
 #include "tests/support/cluster/reading.h"
 
@@ -74,13 +73,7 @@ class SelectionTest : public ::testing::Test {
   }
   // Expects the selected records, with the bytes of a local job, from 1, 2 and 5 workers.
   void ExpectTheRowsOfALocalJob() {
-    const std::string expected = support::PlainDigest(dataset_, job(), 2);
-    for (const int workers : {1, 2, 5}) {
-      SCOPED_TRACE(testing::Message() << workers << " workers");
-      const support::ReadResult result = ReadOn(workers);
-      ExpectSelected(result);
-      EXPECT_EQ(result.digest, expected);
-    }
+    ExpectRowsOfAnyWorkers(dataset_, 2, [this](const support::ReadResult& result) { ExpectSelected(result); });
   }
 
   support::TempFolder folder_;
@@ -206,57 +199,9 @@ TEST_F(SelectionTest, TheOrderIsThatOfADataSetWithOnlyTheSelectedRecords) {
   }
 }
 
-TEST_F(SelectionTest, RanksShareEachStep) {
-  support::ClusterOptions options;
-  options.workers = 2;
-  support::InProcessCluster cluster(options, dataset_.roots);
-  ASSERT_TRUE(cluster.control().Submit(job()).ok());
-  const support::ReadResult whole = support::ReadThrough(cluster.address(), Plan());
-  ExpectSelected(whole);
-  for (const uint32_t world : {2u, 4u}) {
-    std::vector<support::ReadResult> ranks(world);
-    std::vector<std::thread> trainers;
-    for (uint32_t rank = 0; rank < world; ++rank) {
-      trainers.emplace_back([&, rank] {
-        support::ReadPlan plan = Plan();
-        plan.options.rank = rank;
-        plan.options.world_size = world;
-        plan.options.group = absl::StrCat("of ", world);
-        ranks[rank] = support::ReadThrough(cluster.address(), plan);
-      });
-    }
-    for (std::thread& trainer : trainers) trainer.join();
-    for (size_t step = 0; step < whole.steps.size(); ++step) {
-      std::vector<std::pair<int64_t, int64_t>> ids;
-      for (const support::ReadResult& rank : ranks) {
-        ASSERT_TRUE(rank.status.ok()) << rank.status;
-        ids.insert(ids.end(), rank.steps[step].ids.begin(), rank.steps[step].ids.end());
-      }
-      EXPECT_EQ(ids, whole.steps[step].ids);
-    }
-  }
-}
+TEST_F(SelectionTest, RanksShareEachStep) { ExpectRanksShareSteps(dataset_, 2); }
 
-TEST_F(SelectionTest, AStateContinuesAtEachStep) {
-  support::ClusterOptions options;
-  options.workers = 2;
-  support::InProcessCluster cluster(options, dataset_.roots);
-  ASSERT_TRUE(cluster.control().Submit(job()).ok());
-  const support::ReadResult whole = support::ReadThrough(cluster.address(), Plan(1));
-  ASSERT_TRUE(whole.status.ok()) << whole.status;
-  for (uint64_t stop = 1; stop < whole.steps.size(); ++stop) {
-    support::ReadPlan first = Plan(1);
-    first.max_steps = stop;
-    const support::ReadResult before = support::ReadThrough(cluster.address(), first);
-    ASSERT_TRUE(before.status.ok()) << before.status;
-    support::ReadPlan second = Plan(1);
-    second.options.state = before.state;
-    const support::ReadResult rest = support::ReadThrough(cluster.address(), second);
-    ASSERT_TRUE(rest.status.ok()) << rest.status;
-    ASSERT_EQ(before.steps.size() + rest.steps.size(), whole.steps.size());
-    for (size_t i = 0; i < rest.steps.size(); ++i) ASSERT_EQ(rest.steps[i].digest, whole.steps[stop + i].digest);
-  }
-}
+TEST_F(SelectionTest, AStateContinuesAtEachStep) { ExpectStatesContinue(dataset_, 1, 1); }
 
 TEST_F(SelectionTest, AStateOfOtherRecordsIsRejectedAndOneOfTheSameRecordsContinues) {
   support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);
