@@ -1,4 +1,5 @@
-// Laws that each order of rows keeps, whatever selects, groups, blends or packs the records. A test calls them for a job.
+// Laws that each order of rows keeps, whatever selects, groups, blends or packs the records. A test calls them for a
+// job.
 #ifndef PENSTOCK_TESTS_INTEGRATION_ORDER_LAWS_H_
 #define PENSTOCK_TESTS_INTEGRATION_ORDER_LAWS_H_
 
@@ -28,8 +29,7 @@ void ExpectRowsOfAnyWorkers(const support::TestDataset& dataset, uint64_t epochs
     support::InProcessCluster cluster(options, dataset.roots);
     ASSERT_TRUE(cluster.control().Submit(dataset.job).ok());
     ASSERT_TRUE(cluster.control().WaitForOwners(dataset.job.name(), workers));
-    const support::ReadResult result =
-        support::ReadThrough(cluster.address(), support::EpochsOf(dataset.job, epochs));
+    const support::ReadResult result = support::ReadThrough(cluster.address(), support::EpochsOf(dataset.job, epochs));
     ASSERT_TRUE(result.status.ok()) << result.status;
     EXPECT_EQ(result.digest, expected);
     check(result);

@@ -1,6 +1,6 @@
 // Any bytes as a .npy file, and as a row of an array: no access is out of bounds, every view is inside the record or
 // the value's own memory, and values stay within their limit. The rows of a file are the bytes after its header, also
-// in windows, and the parser reads each record.
+// in windows and up to a mark, and the parser reads each record.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -71,15 +71,21 @@ void CheckWalk(std::string_view bytes, const RowWindows& windows) {
   const auto header = penstock::ParseNpyHeader(bytes);
   const uint64_t first = windows.type.empty() && header.ok() ? header->data_offset : 0;
   std::string record;
+  uint64_t next = first;  // of records with a mark
   for (int records = 0; records < kMostRecords; ++records) {
     const auto step = (*walker)->Next(&record);
     PS_CHECK(step.ok());
     if (*step != sources::RecordWalker::Step::kRecord) break;
     const std::string& head = (*walker)->head();
-    const uint64_t step_bytes = windows.empty() ? (*walker)->length() : (*walker)->step_bytes();
+    const uint64_t step_bytes = windows.size == 0 ? (*walker)->length() : (*walker)->step_bytes();
     PS_CHECK((header.ok() || !windows.type.empty()) && std::string_view(record).starts_with(head));
     PS_CHECK(std::string_view(record).substr(head.size()) == bytes.substr((*walker)->offset(), (*walker)->length()));
-    PS_CHECK((*walker)->offset() == first + (*walker)->record() * step_bytes);
+    if (windows.end.has_value()) {
+      PS_CHECK((*walker)->offset() == next && (*walker)->length() > 0);
+      next += (*walker)->length();
+    } else {
+      PS_CHECK((*walker)->offset() == first + (*walker)->record() * step_bytes);
+    }
     PS_CHECK(CheckRecord(record));
   }
 }
@@ -98,5 +104,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const RowWindows windows = {.size = 1 + last % 5u, .stride = 1 + last / 5 % 7u};
   CheckWalk(bytes, windows);
   CheckWalk(bytes, {.size = windows.size, .stride = windows.stride, .type = last % 2 == 0 ? "<u2" : "<i4"});
+  CheckWalk(bytes, {.end = last % 9});
+  CheckWalk(bytes, {.type = last % 2 == 0 ? "<u2" : "<i4", .end = last % 9});
   return 0;
 }
