@@ -25,7 +25,7 @@ bool HasRoots(const WorkerEntry& worker, const JobEntry& entry) {
   });
 }
 
-// Returns whether features or casts name a type of columns that 0.3.0 lacks.
+// Returns whether features or casts make columns that 0.3.0 lacks: of a newer type, or padded.
 template <typename Part>
 bool HasNewColumns(const Part& part) {
   const auto is_new = [](v1::DataType type) { return type == v1::UINT32 || type == v1::UINT64; };
