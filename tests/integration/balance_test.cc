@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/integration/order_laws.h"
 #include "tests/support/cluster/in_process_cluster.h"
 #include "tests/support/cluster/reading.h"
 #include "tests/support/plain_rows.h"
@@ -79,11 +80,7 @@ TEST_F(BalanceTest, AnyNumberOfWorkersGivesTheRowsOfALocalJob) {
 TEST_F(BalanceTest, AStateOfOtherGroupsOrSharesIsRejected) {
   support::InProcessCluster cluster({}, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(job()).ok());
-  support::ReadPlan plan = Plan(1);
-  plan.max_steps = 2;
-  support::ReadPlan next = Plan(1);
-  next.options.state = support::ReadThrough(cluster.address(), plan).state;
-  ASSERT_TRUE(support::ReadThrough(cluster.address(), next).status.ok());
+  const support::ReadPlan next = PlanAfterTwoSteps(cluster, job(), 1);
   const v1::JobSpec before = job();
   const auto rejects = [&](const char* what) {
     ASSERT_TRUE(cluster.control().Submit(job(), true).ok()) << what;

@@ -39,7 +39,6 @@ class GroupingTest : public ::testing::TestWithParam<const char*> {
     job().mutable_dataset(0)->clear_select();
     ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(text, job().mutable_dataset(0)->add_select())) << text;
   }
-  support::ReadPlan Plan(uint64_t epochs) const { return support::EpochsOf(dataset_.job, epochs); }
 
   support::TempFolder folder_;
   support::TestDataset dataset_;
@@ -63,11 +62,7 @@ TEST_P(GroupingTest, AResumeAfterEachStepReadsTheRest) { ExpectStatesContinue(da
 TEST_P(GroupingTest, AStateOfAnotherOrderIsRejected) {
   support::InProcessCluster cluster({}, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(job()).ok());
-  support::ReadPlan plan = Plan(1);
-  plan.max_steps = 2;
-  support::ReadPlan next = Plan(1);
-  next.options.state = support::ReadThrough(cluster.address(), plan).state;
-  ASSERT_TRUE(support::ReadThrough(cluster.address(), next).status.ok());
+  const support::ReadPlan next = PlanAfterTwoSteps(cluster, job(), 1);
   const std::string by = "by: \"id % 25\"";
   for (const std::string& other :
        {absl::StrCat("sort { ", by, " bins: 6 }"), absl::StrCat("sort { ", by, " epochs: 5 }"),

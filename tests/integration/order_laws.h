@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "tests/support/cluster/in_process_cluster.h"
 #include "tests/support/cluster/reading.h"
@@ -68,6 +69,19 @@ inline void ExpectRanksShareSteps(const support::TestDataset& dataset, uint64_t 
       EXPECT_EQ(ids, whole.steps[step].ids) << world << " ranks, step " << step;
     }
   }
+}
+
+// Reads two steps of a job that the cluster has, and returns the plan that continues after them. Expects that it works.
+inline support::ReadPlan PlanAfterTwoSteps(const support::InProcessCluster& cluster, const v1::JobSpec& job,
+                                           uint64_t epochs) {
+  support::ReadPlan first = support::EpochsOf(job, epochs), next = first;
+  first.max_steps = 2;
+  const support::ReadResult read = support::ReadThrough(cluster.address(), first);
+  EXPECT_TRUE(read.status.ok()) << read.status;
+  next.options.state = read.state;
+  const absl::Status continues = support::ReadThrough(cluster.address(), next).status;
+  EXPECT_TRUE(continues.ok()) << continues;
+  return next;
 }
 
 // Expects that a state continues after step 1, 1 + `stride` and so on of `epochs` epochs.

@@ -35,7 +35,6 @@ class PackingTest : public ::testing::TestWithParam<const char*> {
                                                               job().mutable_dataset(0)->add_select()))
         << text;
   }
-  support::ReadPlan Plan(uint64_t epochs) const { return support::EpochsOf(dataset_.job, epochs); }
 
   support::TempFolder folder_;
   support::TestDataset dataset_;
@@ -70,11 +69,7 @@ class PackState : public PackingTest {};
 TEST_P(PackState, OfOtherRowsIsRejected) {
   support::InProcessCluster cluster({}, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(job()).ok());
-  support::ReadPlan plan = Plan(1);
-  plan.max_steps = 2;
-  support::ReadPlan next = Plan(1);
-  next.options.state = support::ReadThrough(cluster.address(), plan).state;
-  ASSERT_TRUE(support::ReadThrough(cluster.address(), next).status.ok());
+  const support::ReadPlan next = PlanAfterTwoSteps(cluster, job(), 1);
   for (const char* other : {"length: 17", "length: 16 window: 10", "length: 16 concatenate: true",
                             "length: 16 concatenate: true overlap: 1"}) {
     SetPack(other);

@@ -61,16 +61,6 @@ class SelectionTest : public ::testing::Test {
     }
   }
 
-  // Reads two steps, and returns the plan that continues after them.
-  support::ReadPlan PlanAfterTwoSteps(const support::InProcessCluster& cluster) const {
-    support::ReadPlan plan = Plan();
-    plan.max_steps = 2;
-    const support::ReadResult read = support::ReadThrough(cluster.address(), plan);
-    EXPECT_TRUE(read.status.ok()) << read.status;
-    support::ReadPlan next = Plan();
-    next.options.state = read.state;
-    return next;
-  }
   // Expects the selected records, with the bytes of a local job, from 1, 2 and 5 workers.
   void ExpectTheRowsOfALocalJob() {
     ExpectRowsOfAnyWorkers(dataset_, 2, [this](const support::ReadResult& result) { ExpectSelected(result); });
@@ -132,7 +122,7 @@ TEST_F(SelectionTest, AStateOfAnotherSplitOrSampleIsRejected) {
       steps("select { split { of: 'id' from: 0.1 to: 0.8 seed: 1 } } select { sample { fraction: 0.8 seed: 1 } }");
   support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(job()).ok());
-  const support::ReadPlan second = PlanAfterTwoSteps(cluster);
+  const support::ReadPlan second = PlanAfterTwoSteps(cluster, job(), 2);
   for (const char* other :
        {"select { split { of: 'id + 1' from: 0.1 to: 0.8 seed: 1 } } select { sample { fraction: 0.8 seed: 1 } }",
         "select { split { from: 0.1 to: 0.8 seed: 1 } } select { sample { fraction: 0.8 seed: 1 } }",
@@ -152,7 +142,7 @@ TEST_F(SelectionTest, AStateOfAnotherSliceIsRejected) {
   job().mutable_dataset(0)->add_select()->set_take(40);
   support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(job()).ok());
-  const support::ReadPlan second = PlanAfterTwoSteps(cluster);
+  const support::ReadPlan second = PlanAfterTwoSteps(cluster, job(), 2);
   v1::Select* const step = job().mutable_dataset(0)->mutable_select(2);
   step->mutable_range()->set_to(40);
   ASSERT_TRUE(cluster.control().Submit(job(), true).ok());
@@ -206,7 +196,7 @@ TEST_F(SelectionTest, AStateContinuesAtEachStep) { ExpectStatesContinue(dataset_
 TEST_F(SelectionTest, AStateOfOtherRecordsIsRejectedAndOneOfTheSameRecordsContinues) {
   support::InProcessCluster cluster(support::ClusterOptions(), dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(job()).ok());
-  const support::ReadPlan second = PlanAfterTwoSteps(cluster);
+  const support::ReadPlan second = PlanAfterTwoSteps(cluster, job(), 2);
 
   job().mutable_dataset(0)->mutable_select(0)->set_filter("not (id % 3 == 1)");
   ASSERT_TRUE(cluster.control().Submit(job(), true).ok());
