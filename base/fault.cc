@@ -10,7 +10,7 @@ namespace penstock {
 namespace {
 
 constexpr char kPayload[] = "penstock.fault";
-constexpr Fault kLast = Fault::kOverLimit;
+constexpr Fault kLast = Fault::kNoFile;
 
 }  // namespace
 
@@ -38,6 +38,8 @@ std::string_view FaultName(Fault fault) {
       return "damaged image";
     case Fault::kOverLimit:
       return "over a limit";
+    case Fault::kNoFile:
+      return "no file";
   }
   return "other";
 }

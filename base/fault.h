@@ -21,6 +21,7 @@ enum class Fault {
   kTruncatedImage,
   kDamagedImage,
   kOverLimit,  // exceeds a limit of the job, or the maximum size of a row
+  kNoFile,     // the record names a file that does not exist
 };
 
 // Returns the name: "truncated image".

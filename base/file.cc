@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <system_error>
 
 #include "absl/cleanup/cleanup.h"
@@ -129,6 +130,15 @@ class PosixFile final : public RandomAccessFile {
 
   const std::string& path() const override { return path_; }
 
+  // Returns PermissionDenied unless the open file has this path without symbolic links.
+  absl::Status CheckPath() const {
+    std::error_code error;
+    const std::filesystem::path real = std::filesystem::read_symlink(absl::StrCat("/proc/self/fd/", fd_), error);
+    if (error) return ErrnoStatus(error.value(), absl::StrCat(path_, ": reading its path in /proc"));
+    if (real == path_) return absl::OkStatus();
+    return absl::PermissionDeniedError(absl::StrCat(path_, " leads to ", real.string(), " by a symbolic link"));
+  }
+
   // Reads from the start to the end. May be called once. Does not rely on the size that the system reports: it is 0 for
   // pipes and files of /proc.
   absl::StatusOr<std::string> ReadToEnd(uint64_t limit) const {
@@ -210,7 +220,11 @@ absl::Status ErrnoStatus(int error, std::string_view what) {
   return absl::ErrnoToStatus(error, absl::string_view(what.data(), what.size()));
 }
 
-absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenFile(const std::string& path) { return OpenPosixFile(path); }
+absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenFile(const std::string& path, Links links) {
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<PosixFile> file, OpenPosixFile(path));
+  if (links == Links::kReject) PS_RETURN_IF_ERROR(file->CheckPath());
+  return file;
+}
 
 absl::StatusOr<FileInfo> StatFile(const std::string& path) {
   struct stat st;

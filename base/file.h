@@ -54,10 +54,13 @@ class RandomAccessFile {
   virtual size_t read_unit() const { return size_t{256} << 10; }
 };
 
+enum class Links { kFollow, kReject };
+
 // Opens a local file. Errors name the path:
 //   NotFound, PermissionDenied or another code of the system
-//   InvalidArgument  the path is a directory
-absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenFile(const std::string& path);
+//   InvalidArgument   the path is a directory
+//   PermissionDenied  Links::kReject: the path, which must be absolute, is not that of the file without symbolic links
+absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenFile(const std::string& path, Links links = Links::kFollow);
 
 // Returns the state of a local file. Follows links. Errors name the path.
 absl::StatusOr<FileInfo> StatFile(const std::string& path);

@@ -39,6 +39,7 @@ constexpr FormatSource kFormatSources[] = {
     {v1::CSV_ROW, v1::Source::CSV, "CSV files", "rows of fields"},
     {v1::TSV_ROW, v1::Source::TSV, "TSV files", "rows of fields"},
     {v1::ARRAY_ROW, v1::Source::NPY, ".npy files", "rows of an array"},
+    {v1::FILE_ROW, v1::Source::MANIFEST, "manifests", "rows that name files"},
 };
 
 // Returns whether the files have numbers without a header.
@@ -49,7 +50,8 @@ bool HasNumbers(v1::Source::Kind source) {
 // Checks that records of the source may have the format. EXAMPLE may be the default.
 void CheckFormat(const v1::Dataset& dataset, const std::string& field, std::vector<Mistake>* out) {
   // Numbers have records of the same format as arrays.
-  const v1::Source::Kind source = HasNumbers(dataset.source()) ? v1::Source::NPY : dataset.source();
+  const bool has_rows = HasNumbers(dataset.source()) || dataset.source() == v1::Source::MEGATRON;
+  const v1::Source::Kind source = has_rows ? v1::Source::NPY : dataset.source();
   const v1::RecordFormat format = dataset.format();
   if (source == v1::Source::AUTO) return;
   const std::string source_name = v1::Source::Kind_Name(source), format_name = v1::RecordFormat_Name(format);
@@ -68,6 +70,11 @@ void CheckFormat(const v1::Dataset& dataset, const std::string& field, std::vect
   }
 }
 
+void CheckManifest(const v1::Dataset& dataset, const std::string& field, std::vector<Mistake>* out) {
+  if (!dataset.has_manifest() || dataset.source() == v1::Source::MANIFEST) return;
+  out->push_back({0, field + ".manifest", "it is for source: MANIFEST; add that, or leave it out"});
+}
+
 void CheckWindow(const v1::Dataset& dataset, const std::string& field, std::vector<Mistake>* out) {
   const v1::Source::Kind source = dataset.source();
   if (!dataset.has_window()) {
@@ -80,7 +87,8 @@ void CheckWindow(const v1::Dataset& dataset, const std::string& field, std::vect
   if (source != v1::Source::AUTO && source != v1::Source::NPY && !HasNumbers(source)) {
     out->push_back({0, field + ".window",
                     absl::StrCat("it is for arrays (NPY, UINT16, UINT32, INT32), not for ",
-                                 v1::Source::Kind_Name(source), "; leave it out")});
+                                 v1::Source::Kind_Name(source), "; leave it out",
+                                 source == v1::Source::MEGATRON ? ", or name the type of the numbers as source" : "")});
   }
   constexpr uint64_t kMost = uint64_t{1} << 31;
   if (dataset.window().has_end()) {
@@ -124,6 +132,7 @@ void CheckDataset(const v1::Dataset& dataset, const std::string& field, std::vec
   }
   CheckFormat(dataset, field, out);
   CheckWindow(dataset, field, out);
+  CheckManifest(dataset, field, out);
 }
 
 void CheckFileNames(const v1::JobSpec& job, const FileNameCheck& check_name, std::vector<Mistake>* out) {

@@ -97,7 +97,7 @@ void AddRecords(const sources::IndexStore& store, const std::string& path, const
   if (!loaded.ok()) return passed->Add(loaded.status());
   absl::StatusOr<std::unique_ptr<storage::StoredFile>> file = store.storage()->OpenAndWait(path);
   if (!file.ok()) return passed->Add(file.status());
-  const auto reader = sources::ShardReader::Open(*std::move(file), loaded->index);
+  const auto reader = sources::ShardReader::Open(*std::move(file), loaded->index, {.files = options.files});
   if (!reader.ok()) return passed->Add(reader.status());
   ReadFirstRecords(
       **reader, records - writer->records(),
@@ -148,7 +148,8 @@ absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argume
   PS_ASSIGN_OR_RETURN(const v1::Source::Kind source, data.Source());
   PS_ASSIGN_OR_RETURN(const v1::Window window, data.Window());
   PS_ASSIGN_OR_RETURN(const sources::IndexOptions options, data.IndexOptions());
-  JobWriter writer(source, window);
+  PS_ASSIGN_OR_RETURN(const v1::Manifest manifest, data.Manifest());
+  JobWriter writer(source, window, manifest);
   PassedBy passed;
   for (const sources::DatasetFile& file : files) {
     if (writer.records() >= records) break;
@@ -194,7 +195,7 @@ absl::StatusOr<std::string> ReadFileOrInput(storage::Storage* storage, const std
       }
       return absl::InvalidArgumentError(
           absl::StrCat(path, ": a job or configuration file is expected; this is a folder (`penstock init ", path,
-                       " --out job.textproto` writes a job for the shards in it)"));
+                       " --out job.textproto` writes a job for the shards or images in it)"));
     }
     if (const auto file = StatFile(path); file.ok() && file->size > kMaxFileBytes) {
       return absl::InvalidArgumentError(absl::StrCat(path, ": a job or configuration file is expected; this has ",

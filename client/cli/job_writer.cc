@@ -101,6 +101,14 @@ std::string WindowText(const v1::Window& window) {
   return absl::StrCat("  window { size: ", window.size(), stride, " }\n");
 }
 
+std::string ManifestText(const v1::Manifest& manifest) {
+  if (manifest.file().empty()) return "";
+  std::string text = absl::StrCat("  manifest { file: \"", absl::CEscape(manifest.file()), "\"");
+  if (!manifest.offset().empty()) absl::StrAppend(&text, " offset: \"", absl::CEscape(manifest.offset()), "\"");
+  if (!manifest.length().empty()) absl::StrAppend(&text, " length: \"", absl::CEscape(manifest.length()), "\"");
+  return text + " }\n";
+}
+
 }  // namespace
 
 absl::Status JobWriter::Add(sources::ContainerKind container, std::string_view record) {
@@ -112,7 +120,7 @@ absl::Status JobWriter::Add(sources::ContainerKind container, std::string_view r
   }
   PS_ASSIGN_OR_RETURN(std::vector<records::FeatureInfo> infos, records::ListValues(record, format_));
   if (is_example) boxes_.AddRecord(record, infos);
-  if (records::HasFields(format_)) RemoveUnnamed(&infos);
+  if (!infos.empty() && infos.front().is_field) RemoveUnnamed(&infos);
   AddFeatures(infos);
   return absl::OkStatus();
 }
@@ -132,7 +140,7 @@ void JobWriter::RemoveUnnamed(std::vector<records::FeatureInfo>* columns) {
 
 void JobWriter::AddFeatures(const std::vector<records::FeatureInfo>& infos) {
   for (const records::FeatureInfo& info : infos) {
-    const bool is_field = records::HasFields(format_);
+    const bool is_field = info.is_field;
     // An array of JSON without elements has no type, but a length. An empty field of CSV has no type, but a column.
     if (info.kind == records::FeatureKind::kNone && format_ != records::RecordFormat::kJson && !is_field) continue;
     FeatureSummary& f = features_[absl::StrCat(info.sequence ? "1" : "0", info.key)];
@@ -143,7 +151,7 @@ void JobWriter::AddFeatures(const std::vector<records::FeatureInfo>& infos) {
       f.key = info.key;
       f.sequence = info.sequence;
       f.is_field = is_field;
-      f.any_length = window_.has_end();
+      f.any_length = window_.has_end() || source_ == v1::Source::MEGATRON;
       f.descr = info.descr;
       f.shape = info.shape;
       f.least_count = f.most_count = count;
@@ -218,8 +226,8 @@ std::string JobWriter::Write(const std::string& name, const std::string& files, 
       evaluation ? " --eval" : "", "` from the first ", records_, records_ == 1 ? " record" : " records",
       ".\n\nname: \"", name, "\"\n\ndataset {\n  files: \"", absl::CEscape(files), "\"\n",
       source_ == v1::Source::AUTO ? "" : absl::StrCat("  source: ", v1::Source::Kind_Name(source_), "\n"),
-      WindowText(window_), format_ == records::RecordFormat::kSequenceExample ? "  format: SEQUENCE_EXAMPLE\n" : "",
-      "}\n\n");
+      WindowText(window_), ManifestText(manifest_),
+      format_ == records::RecordFormat::kSequenceExample ? "  format: SEQUENCE_EXAMPLE\n" : "", "}\n\n");
   std::string unused;
   for (const auto& [key, f] : features_) {
     if (chosen.sides.contains(&f)) continue;                             // the annotations read them

@@ -43,9 +43,10 @@ enum class Recipe { kTraining, kEvaluation };
 class JobWriter {
  public:
   // `source` is the kind of the files, as the job names it. `window` has a size or an end if the records have several
-  // rows.
-  explicit JobWriter(v1::Source::Kind source = v1::Source::AUTO, const v1::Window& window = {})
-      : source_(source), window_(window) {}
+  // rows. `manifest` has the fields that name files, if the usual names are not meant.
+  explicit JobWriter(v1::Source::Kind source = v1::Source::AUTO, const v1::Window& window = {},
+                     const v1::Manifest& manifest = {})
+      : source_(source), window_(window), manifest_(manifest) {}
 
   // Adds a record of a file of this kind. All files are of one kind. Returns InvalidArgument if the record is
   // malformed.
@@ -83,6 +84,7 @@ class JobWriter {
 
   const v1::Source::Kind source_;
   const v1::Window window_;
+  const v1::Manifest manifest_;
   uint64_t records_ = 0;
   records::RecordFormat format_ = records::RecordFormat::kExample;
   std::map<std::string, FeatureSummary> features_;

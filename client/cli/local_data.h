@@ -22,7 +22,7 @@ class LocalData {
   explicit LocalData(storage::Storage* storage, std::vector<std::string> roots = {})
       : storage_(storage), roots_(std::move(roots)) {}
 
-  // Adds --data-root, --index-dir, --index-beside, --source.
+  // Adds --data-root, --index-dir, --index-beside, --source, --manifest.
   // `windows`: whether the command has the flag --window.
   void AddFlags(config::Flags* flags, bool windows = true);
 
@@ -37,6 +37,11 @@ class LocalData {
   // Resolves all globs of a job.
   void ResolveJob(v1::JobSpec* job) const;
 
+  // Returns the path of the folder that the argument names, or "" if it names none.
+  absl::StatusOr<std::string> FolderOf(std::string argument) const;
+  // Makes the files of a glob manifests with the usual names of fields, as --source MANIFEST does.
+  void ReadManifests() { source_ = "MANIFEST"; }
+
   // Returns the glob of a folder's files, or only of its shards if import or bake wrote the folder. Returns other globs
   // without a file:// scheme.
   absl::StatusOr<std::string> FilesOf(std::string glob) const;
@@ -47,10 +52,13 @@ class LocalData {
   absl::StatusOr<v1::Source::Kind> Source() const;
   // Returns the windows of --window, without a size if there is no flag.
   absl::StatusOr<v1::Window> Window() const;
+  // Returns the fields of --manifest; without the flag, those with the usual names.
+  absl::StatusOr<v1::Manifest> Manifest() const;
   // Returns the options of indexes for these flags. Returns a usage error if the kind needs windows, and there are
   // none.
   absl::StatusOr<sources::IndexOptions> IndexOptions() const;
-  // Returns a usage error if the user gave --source or --window. The job file at `path` names the kind itself.
+  // Returns a usage error if the user gave --source, --window or --manifest. The job file at `path` names the kind
+  // itself.
   absl::Status CheckNoSource(const std::string& path) const;
 
   // Returns the folder of --index-dir, by default $XDG_CACHE_HOME/penstock or ~/.cache/penstock. Creates it if
@@ -63,7 +71,7 @@ class LocalData {
  private:
   storage::Storage* const storage_;
   std::vector<std::string> roots_;
-  std::string index_dir_, source_, window_;
+  std::string index_dir_, source_, window_, manifest_;
   bool beside_ = false;
 };
 

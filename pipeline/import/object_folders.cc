@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "pipeline/import/image_start.h"
-#include "pipeline/import/run_calls.h"
 #include "pipeline/import/source_folders.h"
+#include "pipeline/storage/run_calls.h"
 
 namespace penstock::imports {
 namespace {
@@ -53,7 +53,7 @@ class ObjectFolders final : public SourceFolders {
                                                        ": folders are nested more than ", kMaxFolderDepth, " deep"));
       }
       std::vector<absl::StatusOr<std::vector<storage::StoredEntry>>> listed(level.size(), absl::CancelledError(""));
-      RunCalls(level.size(), kListings, [&](size_t i, absl::AnyInvocable<void() &&> ended) {
+      storage::RunCalls(level.size(), kListings, [&](size_t i, absl::AnyInvocable<void() &&> ended) {
         const std::string folder = absl::StrCat(folders[level[i].of], "/", level[i].below);
         storage_->List(
             folder, {},
@@ -130,7 +130,7 @@ std::unique_ptr<SourceFolders> SourceFolders::OfObjects(storage::Storage* storag
 
 std::vector<absl::StatusOr<FileInfo>> StatesOf(storage::Storage* storage, const std::vector<std::string>& names) {
   std::vector<absl::StatusOr<FileInfo>> states(names.size(), absl::CancelledError(""));
-  RunCalls(names.size(), kQuestions, [&](size_t i, absl::AnyInvocable<void() &&> ended) {
+  storage::RunCalls(names.size(), kQuestions, [&](size_t i, absl::AnyInvocable<void() &&> ended) {
     storage->Stat(names[i], {}, [&, i, ended = std::move(ended)](absl::StatusOr<storage::StoredName> found) mutable {
       if (!found.ok()) {
         states[i] = found.status();
@@ -148,7 +148,7 @@ std::vector<absl::StatusOr<FileInfo>> StatesOf(storage::Storage* storage, const 
 std::vector<bool> MayBeImageObjects(storage::Storage* storage, const std::vector<std::string>& names,
                                     const std::vector<absl::StatusOr<FileInfo>>& states) {
   std::vector<char> may(names.size(), 1);  // not bool, because several threads write to it
-  RunCalls(names.size(), kQuestions, [&](size_t i, absl::AnyInvocable<void() &&> ended) {
+  storage::RunCalls(names.size(), kQuestions, [&](size_t i, absl::AnyInvocable<void() &&> ended) {
     if (!states[i].ok()) return std::move(ended)();
     storage->Open(
         names[i], {.listed = *states[i]},

@@ -43,6 +43,8 @@ absl::StatusOr<std::string> ExampleOf(sources::ContainerKind container, std::str
       return records::ExampleOfRow(record, records::FormatOf(container));
     case sources::ContainerKind::kNpy:
       return records::ExampleOfArrayRow(record);
+    case sources::ContainerKind::kManifest:
+      return records::ExampleOfFileRow(record);
     case sources::ContainerKind::kTfRecord:
       break;
   }

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/temporaries.h"
-#include "pipeline/import/run_calls.h"
+#include "pipeline/storage/run_calls.h"
 
 namespace penstock::imports {
 namespace {
@@ -85,7 +85,7 @@ absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenNear(storage::Storage* sto
   for (uint64_t at = 0; at < state.size; at += kScratchPiece * kPieces) {
     pieces.resize(std::min<uint64_t>(kPieces, (state.size - at + kScratchPiece - 1) / kScratchPiece));
     std::vector<absl::StatusOr<size_t>> got(pieces.size(), absl::CancelledError(""));
-    RunCalls(pieces.size(), kPieces, [&](size_t i, absl::AnyInvocable<void() &&> ended) {
+    storage::RunCalls(pieces.size(), kPieces, [&](size_t i, absl::AnyInvocable<void() &&> ended) {
       const uint64_t begin = at + i * kScratchPiece;
       pieces[i].resize(std::min(kScratchPiece, state.size - begin));
       object->Read(begin, pieces[i].size(), pieces[i].data(), {.priority = storage::CallPriority::kUrgent},

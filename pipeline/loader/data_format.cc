@@ -32,6 +32,8 @@ absl::string_view AdviceOn(sources::ContainerKind container) {
       return "TSV files: leave it out";
     case sources::ContainerKind::kNpy:
       return ".npy files: leave it out";
+    case sources::ContainerKind::kManifest:
+      return "manifests: leave it out";
     case sources::ContainerKind::kTfRecord:
       break;
   }

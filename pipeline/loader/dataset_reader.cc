@@ -150,8 +150,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   std::shared_ptr<const sources::ShardReader> ReaderOfRanges(uint32_t shard) override {
     if (HasLowLatency()) return nullptr;
     std::shared_ptr<const sources::ShardReader> reader = shards_->OpenReader(shard);
-    const bool has_ranges = reader != nullptr && reader->HasReadLater() && !reader->index().is_packed();
-    if (!has_ranges || !RequestsMostOf(shard, *reader)) return nullptr;
+    if (reader == nullptr || !reader->HasRanges() || !RequestsMostOf(shard, *reader)) return nullptr;
     return reader;
   }
   absl::StatusOr<std::string_view> RecordOfRange(uint64_t record, const sources::ShardReader& reader, char* frame,

@@ -19,6 +19,7 @@
 #include "pipeline/plan/record_groups.h"
 #include "pipeline/plan/value_bins.h"
 #include "pipeline/selection/job_selection.h"
+#include "pipeline/sources/file_access.h"
 #include "pipeline/sources/index_builder.h"
 #include "pipeline/sources/index_job.h"
 #include "pipeline/sources/index_store.h"
@@ -42,6 +43,7 @@ absl::StatusOr<OpenedSet> OpenSet(storage::Storage* storage, const v1::JobSpec& 
   for (const sources::DatasetFile& file : opened.files) paths.push_back(file.path);
   PS_ASSIGN_OR_RETURN(const v1::Selection selection, selection::MakeSelection(storage, job, set, paths));
   PS_ASSIGN_OR_RETURN(opened.options, selection::WithSelection(sources::IndexOptionsOf(job, set), selection));
+  opened.options.files = sources::AccessTo(storage, roots);
   return opened;
 }
 

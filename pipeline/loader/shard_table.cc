@@ -69,9 +69,13 @@ ShardTable::ShardTable(storage::Storage* storage, sources::Snapshot snapshot, st
       options_(Completed(options)),
       storage_(storage),
       one_of_each_root_(OneOfEachRoot()),
+      roots_of_files_(roots_.size()),
+      files_(sources::AccessTo(storage, roots_)),
       executor_(options.executor != nullptr ? options.executor : SlowWorkThreads()),
       clock_(executor_->clock()),
-      shards_(snapshot_.shards().size()) {}
+      shards_(snapshot_.shards().size()) {
+  for (size_t i = 0; i < roots_.size(); ++i) roots_of_files_[i].path = absl::StrCat(roots_[i].path, "/file");
+}
 
 std::vector<std::string> ShardTable::OneOfEachRoot() const {
   std::set<std::string_view> seen;
@@ -86,7 +90,19 @@ bool ShardTable::AllAnswerAtOnce() const {
   for (const std::string& path : one_of_each_root_) {
     if (!storage_->HasLowLatency(path)) return false;
   }
-  return true;
+  return std::all_of(roots_of_files_.begin(), roots_of_files_.end(), [this](const RootOfFiles& root) {
+    return !root.used.load(std::memory_order_relaxed) || storage_->HasLowLatency(root.path);
+  });
+}
+
+void ShardTable::NoteRootsOf(const sources::ShardIndex& index) {
+  const sources::FileTable& files = index.SingleRecords().files();
+  for (uint64_t k = 0; k < files.records(); ++k) {
+    const std::string_view root = sources::RootOfIndexed(files.Path(k));
+    for (size_t i = 0; i < roots_.size() && !root.empty(); ++i) {
+      if (roots_[i].name == root) roots_of_files_[i].used.store(true, std::memory_order_relaxed);
+    }
+  }
 }
 
 std::string ShardTable::PathOf(uint32_t number) const {
@@ -343,7 +359,8 @@ absl::StatusOr<std::shared_ptr<const sources::ShardReader>> ShardTable::OpenFile
                       storage_->OpenAndWait(path, {.priority = storage::CallPriority::kUrgent,
                                                    .stop = stop_.get_token(),
                                                    .file_errors = options_.file_errors}));
-  PS_ASSIGN_OR_RETURN(std::unique_ptr<sources::ShardReader> reader, sources::ShardReader::Open(std::move(file), index));
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<sources::ShardReader> reader,
+                      sources::ShardReader::Open(std::move(file), index, {.files = files_}));
   return std::shared_ptr<const sources::ShardReader>(std::move(reader));
 }
 
@@ -408,6 +425,7 @@ bool ShardTable::FinishLoad(uint32_t number, absl::StatusOr<Loaded> loaded, bool
     shard.failure = status;
     if (status.ok()) {
       shard.failures = 0;
+      NoteRootsOf(*loaded->index);
       if (shard.index != loaded->index) {
         DropIndex(&shard);
         shard.index = loaded->index;

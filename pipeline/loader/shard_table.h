@@ -16,6 +16,7 @@
 #include "base/mutex.h"
 #include "base/prefetch.h"
 #include "pipeline/loader/dataset_reader.h"
+#include "pipeline/sources/file_access.h"
 #include "pipeline/sources/shard_reader.h"
 
 namespace penstock::loader {
@@ -39,7 +40,8 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
              IndexProvider indexes, const DatasetReader::Options& options);
 
   const sources::Snapshot& snapshot() const { return snapshot_; }
-  // Returns whether the storage of all roots has low latency. May change from call to call.
+  // Returns whether the storage of all roots has low latency: those of the shards, and of the files that their records
+  // name, as far as indexes have been loaded. May change from call to call.
   bool AllAnswerAtOnce() const;
 
   bool IsReady(uint32_t number);
@@ -121,7 +123,15 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
   void DropIndex(Shard* shard) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
   void Trim();
 
+  // A root that may have files that records name.
+  struct RootOfFiles {
+    std::string path;  // of any file in it
+    std::atomic<bool> used{false};
+  };
+
   std::vector<std::string> OneOfEachRoot() const;
+  // Notes the roots of the files that the records of the index name, if they are not in the root of their shard.
+  void NoteRootsOf(const sources::ShardIndex& index);
   absl::StatusOr<std::string> Resolve(uint32_t number) const;
   absl::StatusOr<std::shared_ptr<const sources::ShardReader>> OpenFileOf(
       const std::string& path, const std::shared_ptr<const sources::ShardIndex>& index) const;
@@ -135,6 +145,8 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
   const DatasetReader::Options options_;
   storage::Storage* const storage_;
   const std::vector<std::string> one_of_each_root_;  // a path below each root, to query HasLowLatency
+  std::vector<RootOfFiles> roots_of_files_;          // parallel to roots_
+  const std::shared_ptr<const sources::FileAccess> files_;
   Executor* const executor_;
   Clock* const clock_;
   std::stop_source stop_;

@@ -178,7 +178,7 @@ absl::StatusOr<std::vector<FeatureInfo>> ListCsvColumns(std::string_view record,
   for (;;) {
     PS_ASSIGN_OR_RETURN(const bool more, names.Next(&name));
     if (!more) break;
-    infos.push_back({.key = ContentOf(name)});
+    infos.push_back({.key = ContentOf(name), .is_field = true});
   }
   PS_RETURN_IF_ERROR(
       ReadRow(names.rest(), DelimiterOf(format), infos.size(), [&](size_t column, const CsvField& field) {

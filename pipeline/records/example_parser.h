@@ -33,7 +33,8 @@ std::string_view FeatureKindName(FeatureKind kind);
 
 // kSample: the members of a WebDataset's sample (sample_parser.h). kJson: a JSON object (json_record_parser.h).
 // kLine: a line of text (text_line_parser.h). kCsv, kTsv: a row with "," or tabs between its fields
-// (csv_record_parser.h). kArrayRow: a row of an array (array_row_parser.h).
+// (csv_record_parser.h). kArrayRow: a row of an array (array_row_parser.h). kFileRow: a row of a
+// manifest (file_row_parser.h).
 enum class RecordFormat : uint8_t {
   kExample = 0,
   kSequenceExample = 1,
@@ -42,7 +43,8 @@ enum class RecordFormat : uint8_t {
   kLine = 4,
   kCsv = 5,
   kTsv = 6,
-  kArrayRow = 7
+  kArrayRow = 7,
+  kFileRow = 8
 };
 
 // Returns whether a record is a row of fields.
@@ -132,6 +134,7 @@ struct FeatureInfo {
   bool sequence = false;
   uint64_t count = 0;                 // total number of values
   uint64_t list_length = 0;           // entries of a feature list
+  bool is_field = false;              // a field of a CSV row, whose empty text is a value
   std::string_view first_bytes = {};  // kBytes with a value: the first value, in the record
   int64_t least = 0, most = 0;        // kInt64 with a value, not in a list: the smallest and the largest
   // A field of an array: NumPy's name of its type, such as "<f4", and its shape in a row.

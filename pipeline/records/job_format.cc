@@ -6,10 +6,11 @@ namespace penstock::records {
 namespace {
 
 constexpr std::pair<v1::RecordFormat, RecordFormat> kFormats[] = {
-    {v1::EXAMPLE, RecordFormat::kExample}, {v1::SEQUENCE_EXAMPLE, RecordFormat::kSequenceExample},
-    {v1::SAMPLE, RecordFormat::kSample},   {v1::JSON, RecordFormat::kJson},
-    {v1::LINE, RecordFormat::kLine},       {v1::CSV_ROW, RecordFormat::kCsv},
-    {v1::TSV_ROW, RecordFormat::kTsv},     {v1::ARRAY_ROW, RecordFormat::kArrayRow},
+    {v1::EXAMPLE, RecordFormat::kExample},  {v1::SEQUENCE_EXAMPLE, RecordFormat::kSequenceExample},
+    {v1::SAMPLE, RecordFormat::kSample},    {v1::JSON, RecordFormat::kJson},
+    {v1::LINE, RecordFormat::kLine},        {v1::CSV_ROW, RecordFormat::kCsv},
+    {v1::TSV_ROW, RecordFormat::kTsv},      {v1::ARRAY_ROW, RecordFormat::kArrayRow},
+    {v1::FILE_ROW, RecordFormat::kFileRow},
 };
 
 }  // namespace
@@ -42,6 +43,8 @@ RecordFormat FormatOf(sources::ContainerKind container) {
       return RecordFormat::kTsv;
     case sources::ContainerKind::kNpy:
       return RecordFormat::kArrayRow;
+    case sources::ContainerKind::kManifest:
+      return RecordFormat::kFileRow;
     case sources::ContainerKind::kTfRecord:
       break;
   }

@@ -83,6 +83,17 @@ absl::StatusOr<std::string> ExampleOfArrayRow(std::string_view record) {
   return ExampleOfValues(parser, record);
 }
 
+absl::StatusOr<std::string> ExampleOfFileRow(std::string_view record) {
+  PS_ASSIGN_OR_RETURN(const std::vector<FeatureInfo> infos, ListFileRow(record));
+  std::vector<FeatureRequest> requests;
+  for (const FeatureInfo& info : infos) {
+    const FeatureKind kind = info.is_field ? FeatureKind::kBytes : info.kind;
+    if (kind != FeatureKind::kNone) requests.push_back({.key = info.key, .kind = kind});
+  }
+  PS_ASSIGN_OR_RETURN(const FileRowParser parser, FileRowParser::Create(std::move(requests), {}));
+  return ExampleOfValues(parser, record);
+}
+
 absl::StatusOr<std::string> ExampleOfRow(std::string_view record, RecordFormat format) {
   PS_ASSIGN_OR_RETURN(const std::vector<FeatureInfo> infos, ListCsvColumns(record, format));
   std::vector<FeatureRequest> requests;

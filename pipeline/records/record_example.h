@@ -24,6 +24,10 @@ absl::StatusOr<std::string> ExampleOfJson(std::string_view record);
 // kTsv. Returns the errors of CsvRecordParser::Parse.
 absl::StatusOr<std::string> ExampleOfRow(std::string_view record, RecordFormat format);
 
+// Returns a row of a manifest as a serialized tf.train.Example: its fields as ExampleOfJson() or ExampleOfRow() has
+// them, and "contents" with the bytes of its file. Returns the errors of FileRowParser::Parse.
+absl::StatusOr<std::string> ExampleOfFileRow(std::string_view record);
+
 // Returns a row of an array as a serialized tf.train.Example. Each field becomes a feature: FLOAT from float16 and
 // float32, INT64 from bool, times and integers but uint64, and BYTES from all others. Returns the errors of
 // ArrayRowParser::Parse.

@@ -25,6 +25,10 @@ absl::StatusOr<RecordParser> RecordParser::Create(std::vector<FeatureRequest> re
     PS_ASSIGN_OR_RETURN(ArrayRowParser parser, ArrayRowParser::Create(std::move(requests), options));
     return RecordParser(std::move(parser));
   }
+  if (options.format == RecordFormat::kFileRow) {
+    PS_ASSIGN_OR_RETURN(FileRowParser parser, FileRowParser::Create(std::move(requests), options));
+    return RecordParser(std::move(parser));
+  }
   PS_ASSIGN_OR_RETURN(ExampleParser parser, ExampleParser::Create(std::move(requests), options));
   return RecordParser(std::move(parser));
 }
@@ -42,6 +46,8 @@ absl::StatusOr<std::vector<FeatureInfo>> ListValues(std::string_view record, Rec
       return ListCsvColumns(record, format);
     case RecordFormat::kArrayRow:
       return ListArrayRow(record);
+    case RecordFormat::kFileRow:
+      return ListFileRow(record);
     case RecordFormat::kExample:
     case RecordFormat::kSequenceExample:
       break;
@@ -52,7 +58,8 @@ absl::StatusOr<std::vector<FeatureInfo>> ListValues(std::string_view record, Rec
 FeatureKind CommonKind(RecordFormat format, FeatureKind a, FeatureKind b) {
   if (a == b) return a;
   if (a == FeatureKind::kNone || b == FeatureKind::kNone) return FeatureKind::kNone;
-  const bool text = HasFields(format);
+  // A manifest may be CSV.
+  const bool text = HasFields(format) || format == RecordFormat::kFileRow;
   const bool numbers = a != FeatureKind::kBytes && b != FeatureKind::kBytes;
   if (numbers && (text || format == RecordFormat::kJson)) return FeatureKind::kFloat;
   return text ? FeatureKind::kBytes : FeatureKind::kNone;

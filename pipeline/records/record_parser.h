@@ -12,6 +12,7 @@
 #include "pipeline/records/array_row_parser.h"
 #include "pipeline/records/csv_record_parser.h"
 #include "pipeline/records/example_parser.h"
+#include "pipeline/records/file_row_parser.h"
 #include "pipeline/records/json_record_parser.h"
 #include "pipeline/records/sample_parser.h"
 #include "pipeline/records/text_line_parser.h"
@@ -31,12 +32,13 @@ class RecordParser {
     if (const auto* line = std::get_if<TextLineParser>(&parser_)) return line->Parse(record, out);
     if (const auto* row = std::get_if<CsvRecordParser>(&parser_)) return row->Parse(record, out);
     if (const auto* row = std::get_if<ArrayRowParser>(&parser_)) return row->Parse(record, out);
+    if (const auto* row = std::get_if<FileRowParser>(&parser_)) return row->Parse(record, out);
     return std::get<SampleParser>(parser_).Parse(record, out);
   }
 
  private:
-  using AnyParser =
-      std::variant<ExampleParser, SampleParser, JsonRecordParser, TextLineParser, CsvRecordParser, ArrayRowParser>;
+  using AnyParser = std::variant<ExampleParser, SampleParser, JsonRecordParser, TextLineParser, CsvRecordParser,
+                                 ArrayRowParser, FileRowParser>;
 
   explicit RecordParser(AnyParser parser) : parser_(std::move(parser)) {}
 
@@ -44,11 +46,12 @@ class RecordParser {
 };
 
 // Returns the values of a record of any format, for display. Errors are those of the format's list: ListFeatures,
-// ListMembers, ListJsonValues, ListTextLine, ListCsvColumns or ListArrayRow.
+// ListMembers, ListJsonValues, ListTextLine, ListCsvColumns, ListArrayRow or ListFileRow.
 absl::StatusOr<std::vector<FeatureInfo>> ListValues(std::string_view record, RecordFormat format);
 
 // Returns the kind in which a job can request a feature that has `a` in one record and `b` in another, or kNone if
-// there is none. Different kinds are compatible only if the format has numbers of one type (JSON), or only text (CSV).
+// there is none. Different kinds are compatible only if the format has numbers of one type (JSON), or only text (CSV,
+// manifests).
 FeatureKind CommonKind(RecordFormat format, FeatureKind a, FeatureKind b);
 
 }  // namespace penstock::records

@@ -12,6 +12,7 @@
 #include "pipeline/plan/job_dataset.h"
 #include "pipeline/records/job_format.h"
 #include "pipeline/records/record_parser.h"
+#include "pipeline/sources/file_access.h"
 #include "pipeline/sources/index_job.h"
 #include "pipeline/sources/record_walker.h"
 
@@ -54,6 +55,7 @@ absl::Status AddFirstRecords(const RandomAccessFile& file, const sources::IndexO
                       sources::RecordWalker::Start(&file, {.compression = options.compression,
                                                            .container = options.container,
                                                            .windows = options.windows,
+                                                           .files = options.files,
                                                            .max_record_bytes = options.max_record_bytes}));
   std::string record;
   uint64_t bytes = 0;
@@ -93,13 +95,14 @@ absl::StatusOr<FeatureTypes> FeatureTypes::Find(storage::Storage* storage, const
   if (format == v1::SEQUENCE_EXAMPLE) types.SetFormat(records::RecordFormat::kSequenceExample);
   uint64_t records = 0;
   absl::Status first_error;
+  sources::IndexOptions options = sources::IndexOptionsOf(job);
+  options.files = sources::AccessTo(storage, {});  // no types are in the files that records name
   const size_t count = std::min(kFirstFiles, paths.size());
   for (size_t i = 0; i < count; ++i) {
     const std::string& path = paths[count == 1 ? 0 : i * (paths.size() - 1) / (count - 1)];
     const absl::StatusOr<std::unique_ptr<storage::StoredFile>> file = storage->OpenAndWait(path);
     const absl::Status added =
-        file.ok() ? AddFirstRecords(**file, sources::IndexOptionsOf(job), &types, &records, &first_error)
-                  : file.status();
+        file.ok() ? AddFirstRecords(**file, options, &types, &records, &first_error) : file.status();
     if (!added.ok() && first_error.ok()) first_error = added;
   }
   if (records == 0 && !first_error.ok()) return first_error;
@@ -119,9 +122,10 @@ absl::Status FeatureTypes::AddRecord(const std::string& path, sources::Container
     infos.push_back({.key = kSampleKey, .kind = records::FeatureKind::kBytes});
   }
   for (const records::FeatureInfo& info : infos) {
-    const bool is_field = records::HasFields(*format_);
+    const bool is_field = info.is_field;
     if (info.kind == records::FeatureKind::kNone && !is_field) continue;
-    const Known shown{.kind = info.kind, .sequence = info.sequence, .path = path, .last_path = path};
+    const Known shown{
+        .kind = info.kind, .sequence = info.sequence, .is_field = is_field, .path = path, .last_path = path};
     Known& known = known_.emplace(info.key, shown).first->second;
     if (known.kind == records::FeatureKind::kNone) known.kind = info.kind;
     if (is_field && info.kind == records::FeatureKind::kNone) continue;
@@ -153,10 +157,11 @@ void FeatureTypes::AddJob(const v1::JobSpec& job) {
         known.element_bytes = static_cast<uint32_t>(batch::DTypeSize(static_cast<batch::DType>(feature.decode_raw())));
       }
       // A later record may have fractions.
-      if (format() == records::RecordFormat::kJson && kind == records::FeatureKind::kFloat) known.kind = kind;
+      const bool is_json = format() == records::RecordFormat::kJson || format() == records::RecordFormat::kFileRow;
+      if (is_json && kind == records::FeatureKind::kFloat) known.kind = kind;
     }
     // A field of text has the type that the job reads: digits may be text.
-    if (records::HasFields(format())) known.kind = kind;
+    if (known.is_field) known.kind = kind;
   }
 }
 

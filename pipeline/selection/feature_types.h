@@ -61,6 +61,7 @@ class FeatureTypes {
   struct Known {
     records::FeatureKind kind = records::FeatureKind::kNone;
     bool sequence = false;
+    bool is_field = false;       // a field of a CSV row
     uint32_t element_bytes = 0;  // ElementBytesOf()
     std::string path = {};       // the file that showed the type
     std::string last_path = {};  // the last file that has the feature

@@ -126,7 +126,7 @@ class Filters final : public sources::RecordSelection {
     const plan::PackOptions* const packing = filter_.packing();
     const bool is_cut = packing != nullptr && length > packing->length &&
                         (packing->concatenate || packing->longer == plan::PackOptions::Longer::kSplit);
-    const uint64_t bytes = reader.index().RecordLength(k);
+    const uint64_t bytes = sources::ShardReader::DataBytes(reader.index(), k, nullptr);
     if (!is_cut || bytes <= kMostBytes) return absl::OkStatus();
     return WithFault(
         Fault::kOverLimit,

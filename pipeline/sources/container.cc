@@ -1,6 +1,7 @@
 #include "pipeline/sources/container.h"
 
 #include "pipeline/sources/lines/line_container.h"
+#include "pipeline/sources/manifest/manifest_container.h"
 #include "pipeline/sources/npy/npy_container.h"
 #include "pipeline/sources/tar/tar_container.h"
 #include "pipeline/sources/tfrecord/tfrecord_container.h"
@@ -14,6 +15,7 @@ const Container& Container::Of(ContainerKind kind) {
   static const TextContainer text;
   static const CsvContainer csv(ContainerKind::kCsv), tsv(ContainerKind::kTsv);
   static const NpyContainer npy;
+  static const ManifestContainer manifest;
   switch (kind) {
     case ContainerKind::kTar:
       return tar;
@@ -27,6 +29,8 @@ const Container& Container::Of(ContainerKind kind) {
       return tsv;
     case ContainerKind::kNpy:
       return npy;
+    case ContainerKind::kManifest:
+      return manifest;
     case ContainerKind::kTfRecord:
       break;
   }

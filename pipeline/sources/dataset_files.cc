@@ -11,8 +11,10 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "base/near_name.h"
 #include "base/status_macros.h"
 #include "base/temporaries.h"
@@ -39,6 +41,13 @@ bool IsInside(std::string_view path, std::string_view root) {
 
 // Returns whether the root holds objects, including "s3:/".
 bool IsOfObjects(const storage::Storage& storage, const DataRoot& root) { return !storage.IsLocal(root.path + "/"); }
+
+// Returns whether a web server may take the component of a URL for "..", or for several components.
+bool LeadsUp(const std::string& part) {
+  std::string decoded = absl::AsciiStrToLower(part);
+  absl::StrReplaceAll({{"%2e", "."}, {"%2f", "/"}, {"%5c", "/"}}, &decoded);
+  return decoded == ".." || decoded == "." || decoded.find('/') != std::string::npos;
+}
 
 std::string RootList(const std::vector<DataRoot>& roots) {
   if (roots.empty()) return "none are configured";
@@ -180,7 +189,7 @@ std::string WhatIsIn(storage::Storage* storage, const std::string& folder, const
       folder, " holds ", absl::StrJoin(shown, ", "),
       names.size() > kShown ? absl::StrCat(" and ", names.size() - kShown, " more") : "",
       near.empty() || near == stem ? "" : absl::StrCat(" (did you mean '", near, part.substr(stem.size()), "'?)"),
-      files ? "" : ", which are folders; `penstock import` makes shards of folders of images");
+      files ? "" : ", which are folders; `penstock init` writes a job for a folder of images");
 }
 
 // Describes why the glob matches nothing below the root. Names the deepest folder of the glob that exists, and lists
@@ -369,6 +378,81 @@ absl::StatusOr<std::string> ResolveInRoots(storage::Storage* storage, std::strin
   }
   return absl::NotFoundError(
       absl::StrCat(relative, ": no data root is named \"", std::string(root), "\" here; there are: ", RootList(roots)));
+}
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+absl::StatusOr<std::string> PathOfNamedFile(storage::Storage* storage, const std::string& folder,
+                                            std::string_view given) {
+  const std::string name = WithoutFileScheme(std::string(given));
+  if (name.empty()) return absl::InvalidArgumentError("it names no file");
+  if (name.find('\0') != std::string::npos) return absl::InvalidArgumentError("the name of its file has a zero byte");
+  const bool is_whole = name[0] == '/' || name.find("://") != std::string::npos;
+  std::string path = is_whole ? name : absl::StrCat(folder == "/" ? "" : folder, "/", name);
+  PS_RETURN_IF_ERROR(storage->CheckName(path));
+  if (storage->IsLocal(path)) return path;
+  const std::vector<std::string> parts = Components(*storage, path);
+  if (std::any_of(parts.begin(), parts.end(), LeadsUp)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": \"..\" is no folder of objects"));
+  }
+  return absl::StrCat(HeadOf(*storage, path), "/", absl::StrJoin(parts, "/"));
+}
+
+absl::StatusOr<DatasetFile> PlaceNamedFile(const storage::Storage& storage, const std::string& path,
+                                           const storage::StoredName& found, const std::vector<DataRoot>& roots) {
+  const std::string& real = storage.IsLocal(path) ? found.resolved : path;
+  for (const DataRoot& root : roots) {
+    if (!IsInside(real, root.path)) continue;
+    if (found.kind != storage::StoredEntry::Kind::kFile) {
+      return absl::InvalidArgumentError(absl::StrCat(path, " is no regular file"));
+    }
+    return DatasetFile{.root = root.name,
+                       .relative_path = real.substr(root.path == "/" ? 1 : root.path.size() + 1),
+                       .path = real,
+                       .info = found.info};
+  }
+  return absl::PermissionDeniedError(absl::StrCat(path, real == path ? " is" : absl::StrCat(" leads to ", real, ","),
+                                                  " outside of the data roots (", RootList(roots), ")"));
+}
+
+std::string PathForIndex(const storage::Storage& storage, const std::string& folder, const DatasetFile& file,
+                         const std::vector<DataRoot>& roots) {
+  if (IsInside(file.path, folder)) return file.path.substr(folder == "/" ? 1 : folder.size() + 1);
+  const bool same_root = std::any_of(roots.begin(), roots.end(), [&](const DataRoot& root) {
+    return root.name == file.root && IsInside(folder, root.path);
+  });
+  if (!same_root || !storage.IsLocal(file.path)) return absl::StrCat("//", file.root, "/", file.relative_path);
+  return std::filesystem::path(file.path).lexically_relative(folder).string();
+}
+
+std::string_view RootOfIndexed(std::string_view path) {
+  if (!path.starts_with("//")) return "";
+  path.remove_prefix(2);
+  return path.substr(0, path.find('/'));
+}
+
+absl::StatusOr<std::string> PathFromIndex(const storage::Storage& storage, const std::string& folder,
+                                          std::string_view indexed, const std::vector<DataRoot>& roots) {
+  std::string path = absl::StrCat(folder == "/" ? "" : folder, "/", std::string(indexed));
+  if (const std::string_view name = RootOfIndexed(indexed); !name.empty()) {
+    const auto root = std::find_if(roots.begin(), roots.end(), [&](const DataRoot& each) { return each.name == name; });
+    if (root == roots.end()) {
+      return absl::NotFoundError(absl::StrCat(std::string(indexed), ": no data root is named \"", std::string(name),
+                                              "\" here; there are: ", RootList(roots)));
+    }
+    path = absl::StrCat(root->path == "/" ? "" : root->path, std::string(indexed.substr(name.size() + 2)));
+  }
+  const std::vector<std::string> parts = Components(storage, path);
+  const bool goes_up = std::find(parts.begin(), parts.end(), "..") != parts.end();
+  if (goes_up && storage.IsLocal(path)) path = std::filesystem::path(path).lexically_normal().string();
+  const bool inside =
+      (!goes_up || storage.IsLocal(path)) &&
+      std::any_of(roots.begin(), roots.end(), [&](const DataRoot& root) { return IsInside(path, root.path); });
+  if (inside) return path;
+  return absl::PermissionDeniedError(absl::StrCat(path, " is outside of the data roots (", RootList(roots), ")"));
 }
 
 }  // namespace penstock::sources

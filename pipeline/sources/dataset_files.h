@@ -66,6 +66,32 @@ absl::StatusOr<std::vector<DatasetFile>> ExpandGlobs(storage::Storage* storage, 
 absl::StatusOr<std::string> ResolveInRoots(storage::Storage* storage, std::string_view root,
                                            std::string_view relative_path, const std::vector<DataRoot>& roots);
 
+// Returns the folder of a file, whose path is absolute or a URL.
+std::string FolderOf(const std::string& path);
+// Returns the path or URL of a file that a record names: a path relative to `folder`, an absolute path, or a URL.
+// `folder` is the folder of the file with the record. Returns InvalidArgument for an empty name, a name with a zero
+// byte, a URL of another kind, and ".." in a URL.
+absl::StatusOr<std::string> PathOfNamedFile(storage::Storage* storage, const std::string& folder,
+                                            std::string_view name);
+
+// Returns the file below its root, with symlinks resolved, and its state. `found` is what the storage has at `path`.
+//   InvalidArgument   no regular file
+//   PermissionDenied  not in a root
+absl::StatusOr<DatasetFile> PlaceNamedFile(const storage::Storage& storage, const std::string& path,
+                                           const storage::StoredName& found, const std::vector<DataRoot>& roots);
+
+// Returns the path of a placed file for the index of a file in `folder` that names it: relative to the folder if both
+// are in the same root, otherwise "//", the name of its root, "/", and the path below it. So it holds on machines that
+// have the roots at other places.
+std::string PathForIndex(const storage::Storage& storage, const std::string& folder, const DatasetFile& file,
+                         const std::vector<DataRoot>& roots);
+// Returns the root of such a path, or "" if it is that of the folder.
+std::string_view RootOfIndexed(std::string_view path);
+// The inverse of PathForIndex(). Does not look at the file. NotFound: no root has the name. PermissionDenied: the file
+// is not in a root.
+absl::StatusOr<std::string> PathFromIndex(const storage::Storage& storage, const std::string& folder,
+                                          std::string_view path, const std::vector<DataRoot>& roots);
+
 }  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_DATASET_FILES_H_

@@ -21,7 +21,9 @@
 
 namespace penstock::sources {
 
+struct FileAccess;
 class RecordSelection;
+class RowFiles;
 
 struct IndexOptions {
   // kAuto detects the compression by content.
@@ -29,6 +31,10 @@ struct IndexOptions {
   // The container that each shard must have; nullopt: any (RecordWalker::Start).
   std::optional<ContainerKind> container = std::nullopt;
   RowWindows windows = {};  // arrays: the rows of a record
+  // Manifests: the names in rows, and the files. Megatron's tokens need `files` for their .idx. Without them, the index
+  // cannot be built.
+  std::shared_ptr<const RowFiles> row_files = nullptr;
+  std::shared_ptr<const FileAccess> files = nullptr;
   // A longer record is an error, reported before any allocation for it. At most kLargestMaxRecordBytes.
   uint64_t max_record_bytes = kDefaultMaxRecordBytes;
   // Whether to verify the CRC of each record's data too. If not, the data of large records in plain TFRecord shards is
@@ -51,7 +57,8 @@ struct IndexOptions {
   // A stop request ends the walk after the current record, with Cancelled.
   std::stop_token stop = {};
 
-  // Returns a number that identifies the windows and the selection among all indexes of a file; 0 without both.
+  // Returns a number that identifies the windows, the names of fields and the selection among all indexes of a file; 0
+  // without all of them.
   uint64_t variant() const;
 };
 
@@ -59,6 +66,7 @@ struct IndexOptions {
 //   DataLoss           the shard is damaged; the message names file, record, offset, the damage, and how many
 //                      records before it are readable. Or the file is of a known other kind (IsOtherKindOfFile)
 //   InvalidArgument    the shard has another container than options.container, or max_record_bytes is too large
+//   NotFound           no row of a manifest has a file
 //   ResourceExhausted  a record is longer than max_record_bytes, or there is no memory to inflate the shard
 //   Aborted            the file changed during the read
 //   Cancelled          options.stop

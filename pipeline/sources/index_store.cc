@@ -104,7 +104,7 @@ absl::StatusOr<LoadedIndex> SelectFrom(storage::Storage* storage, const std::str
       return LoadedIndex{.index = std::move(same), .built = true};
   }
   PS_ASSIGN_OR_RETURN(std::unique_ptr<storage::StoredFile> file, storage->OpenAndWait(path));
-  PS_ASSIGN_OR_RETURN(const auto reader, ShardReader::Open(std::move(file), whole.index));
+  PS_ASSIGN_OR_RETURN(const auto reader, ShardReader::Open(std::move(file), whole.index, {.files = options.files}));
   PS_ASSIGN_OR_RETURN(const SelectedRecords selected, options.selection->Select(*reader, options.stop));
   ShardIndex index = whole.index->Selected(selected.numbers, selected.bad, selected.groups);
   if (selected.is_packed) index = index.Packed(selected.packs);

@@ -12,6 +12,7 @@
 #include "pipeline/sources/crc32c.h"
 #include "pipeline/sources/file_kind.h"
 #include "pipeline/sources/inflate_stream.h"
+#include "pipeline/sources/npy/megatron_index.h"
 #include "pipeline/sources/record_limits.h"
 
 namespace penstock::sources {
@@ -51,6 +52,8 @@ SourceText SourceTextOf(ContainerKind container) {
       return {"TSV", "text"};
     case ContainerKind::kNpy:
       return {"NPY", "the magic of a .npy file"};
+    case ContainerKind::kManifest:
+      return {"MANIFEST", "text"};
     case ContainerKind::kTfRecord:
       break;
   }
@@ -80,18 +83,17 @@ absl::Status WrongContainer(const RandomAccessFile& file, const ShardKind& kind,
 // Returns the kind of a file of numbers without a header. Any bytes are numbers, so returns InvalidArgument if they
 // prove another kind: a shard with a header or checksums, a compressed file, or the index of Megatron's files.
 absl::StatusOr<ShardKind> KindOfNumbers(const RandomAccessFile& file, Compression compression) {
-  constexpr std::string_view kMegatronIndex("MMIDIDX\0\0", 9);
   const Compression stored = compression == Compression::kAuto ? Compression::kNone : compression;
   PS_ASSIGN_OR_RETURN(const ShardKind found, DetectShardKind(file, stored));
   bool is_proved = found.container != ContainerKind::kTfRecord;
   if (!is_proved) {
     PS_ASSIGN_OR_RETURN(is_proved, BeginsWithRecord(file, stored));
   }
-  char first[kMegatronIndex.size()] = {};
+  char first[kMegatronMagic.size()] = {};
   PS_ASSIGN_OR_RETURN(const size_t got, file.ReadAt(0, sizeof(first), first));
   const std::string_view begin(first, got);
   std::string what = is_proved ? std::string(Container::Of(found.container).FileNoun()) : "";
-  if (begin == kMegatronIndex) what = "the index of Megatron's tokens";
+  if (begin == kMegatronMagic) what = "the index of Megatron's tokens";
   if (!what.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(file.path(), ": this is ", what,
                                                    ", but dataset.source names numbers without a header; leave the "
@@ -127,7 +129,7 @@ absl::StatusOr<std::unique_ptr<RecordWalker>> RecordWalker::Start(const RandomAc
     return absl::InvalidArgumentError(absl::StrCat(
         file->path(), ": numbers without a header need dataset.window, such as window { size: 1025 stride: 1024 }"));
   }
-  if (options.windows.type.empty()) {
+  if (!options.windows.has_numbers()) {
     PS_ASSIGN_OR_RETURN(input.kind, DetectShardKind(*file, options.compression, options.container));
   } else {
     PS_ASSIGN_OR_RETURN(input.kind, KindOfNumbers(*file, options.compression));

@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "pipeline/sources/byte_source.h"
 #include "pipeline/sources/compression.h"
+#include "pipeline/sources/file_table.h"
 #include "pipeline/sources/member_table.h"
 #include "pipeline/sources/npy/row_windows.h"
 #include "pipeline/sources/record_limits.h"
@@ -26,17 +27,23 @@
 
 namespace penstock::sources {
 
+struct FileAccess;
 class InflateStream;
 class RestartRecorder;
+class RowFiles;
 
 struct WalkOptions {
   Compression compression = Compression::kAuto;
   std::optional<ContainerKind> container = std::nullopt;  // nullopt: the content decides
   RowWindows windows = {};                                // kNpy: the rows of a record
+  // kManifest: finds the names in rows, and the files. Null: no record has a file. Megatron's tokens need `files`.
+  std::shared_ptr<const RowFiles> row_files = nullptr;
+  std::shared_ptr<const FileAccess> files = nullptr;
   uint64_t max_record_bytes = kDefaultMaxRecordBytes;
   // Whether to read all data and verify its CRCs. Otherwise data is skipped unless it is requested. A container without
   // checksums always reads it, because the index needs the CRCs of its members.
   bool check_data = true;
+  bool check_files = false;  // kManifest: whether to read the files too
   // See IndexOptions::progress.
   std::function<void(uint64_t bytes)> progress = {};
 };
@@ -87,6 +94,8 @@ class RecordWalker {
   std::string_view identity() const { return identity_; }
   // Valid at kRecord, for a container without checksums of its own: the members of the record.
   const std::vector<RecordMember>& members() const { return members_; }
+  // Valid at kRecord, for kManifest: the file of the record.
+  const FilePiece& file() const { return file_; }
   // Valid at kRecord and kEnd: the bytes that all records share (ShardIndex::head). They are a part of the record's
   // data.
   const std::string& head() const { return head_; }
@@ -107,6 +116,7 @@ class RecordWalker {
 
  protected:
   const WalkOptions& options() const { return input_.options; }
+  const RandomAccessFile& input_file() const { return *input_.file; }
   // Reads `length` bytes. Returns OK with *got < length at the end of the stream, or before damage, which is stored.
   absl::Status ReadFully(char* out, size_t length, size_t* got);
   absl::Status SkipFully(uint64_t length, uint64_t* got);
@@ -126,6 +136,7 @@ class RecordWalker {
   uint64_t record_ = 0, offset_ = 0, length_ = 0, skipped_ = 0, step_bytes_ = 0;
   std::string_view identity_;
   std::vector<RecordMember> members_;
+  FilePiece file_;
   std::string head_;
   bool data_is_right_ = true;
 

@@ -40,6 +40,16 @@ void ShardIndex::AppendRecord(uint32_t length, std::span<const RecordMember> mem
   if (!HasChecksums(kind_.container)) members_.AppendRecord(members);
 }
 
+void ShardIndex::SetFiles(FileTable files) {
+  PS_CHECK(NamesFiles(kind_.container) && files.records() == record_count());
+  files_ = std::move(files);
+  for (uint64_t k = 0; k < files_.records(); ++k) {
+    data_bytes_ += files_.Bytes(k);
+    const uint64_t bytes = uint64_t{lengths_[k]} + files_.Bytes(k);
+    longest_ = std::max(longest_, static_cast<uint32_t>(std::min<uint64_t>(bytes, UINT32_MAX)));
+  }
+}
+
 void ShardIndex::AppendLength(uint32_t length) {
   if (lengths_.size() % kBlockRecords == 0) {
     offsets_.push_back(stream_size_);
@@ -108,6 +118,7 @@ ShardIndex ShardIndex::Selected(std::span<const uint32_t> numbers, uint64_t left
     made.AppendLength(lengths_[number]);
   }
   if (!HasChecksums(kind_.container)) made.members_ = members_.Selected(numbers);
+  if (NamesFiles(kind_.container)) made.SetFiles(files_.Selected(numbers));
   made.head_ = head_;
   for (const RestartPoint& point : restart_points) {
     if (point.stream_offset < made.stream_size_) made.restart_points.push_back(point);
@@ -127,6 +138,7 @@ void ShardIndex::Compact() {
   offsets_.shrink_to_fit();
   next_gaps_.shrink_to_fit();
   members_.Compact();
+  files_.Compact();
   gaps_.shrink_to_fit();
   numbers_.shrink_to_fit();
   places_.shrink_to_fit();
@@ -135,8 +147,8 @@ void ShardIndex::Compact() {
 
 size_t ShardIndex::MemoryBytes() const {
   size_t bytes = lengths_.capacity() * sizeof(lengths_[0]) + offsets_.capacity() * sizeof(offsets_[0]) +
-                 next_gaps_.capacity() * sizeof(next_gaps_[0]) + members_.MemoryBytes() + head_.capacity() +
-                 gaps_.capacity() * sizeof(Gap) + numbers_.capacity() * sizeof(numbers_[0]) +
+                 next_gaps_.capacity() * sizeof(next_gaps_[0]) + members_.MemoryBytes() + files_.MemoryBytes() +
+                 head_.capacity() + gaps_.capacity() * sizeof(Gap) + numbers_.capacity() * sizeof(numbers_[0]) +
                  places_.capacity() * sizeof(places_[0]) + group_records_.capacity() * sizeof(group_records_[0]) +
                  restart_points.capacity() * sizeof(RestartPoint);
   if (is_packed()) {

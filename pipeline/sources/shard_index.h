@@ -17,6 +17,7 @@
 #include "base/prefetch.h"
 #include "base/wire.h"
 #include "pipeline/plan/record_packs.h"
+#include "pipeline/sources/file_table.h"
 #include "pipeline/sources/member_table.h"
 #include "pipeline/sources/shard_kind.h"
 #include "pipeline/sources/tfrecord/framing.h"
@@ -122,8 +123,8 @@ class ShardIndex {
     if (is_packed()) return numbers_.empty() ? k : numbers_[k];
     return selected_ ? numbers_[PlaceOf(k)] : k;
   }
-  // Returns the size of record k's data, without its frame. For a row of a packed index, these are the bytes of
-  // pack_frame.h, but at most 2^32 - 1.
+  // Returns the size of record k's data in the shard, without its frame. For a row of a packed index, these are the
+  // bytes of pack_frame.h, but at most 2^32 - 1.
   uint32_t RecordLength(uint64_t k) const { return lengths_[PlaceOf(k)]; }
   // Returns the bytes that every record's data begin with, but that the shard stores once: the row of names of a CSV
   // file, with "\n"; the header of one row of an array (npy/npy_container.h). Empty in other containers. No length of a
@@ -132,7 +133,9 @@ class ShardIndex {
   // Returns the members of all records, with their checksums: those of record k have the number PlaceOf(k). Empty for a
   // container with checksums of its own.
   const MemberTable& members() const { return members_; }
-  // Returns the number of record k in members(), whose records are in the order of the file.
+  // Returns the files of all records: that of record k has the number PlaceOf(k). Empty unless NamesFiles().
+  const FileTable& files() const { return files_; }
+  // Returns the number of record k in members() and files(), whose records are in the order of the file.
   uint64_t PlaceOf(uint64_t k) const { return places_.empty() ? k : places_[k]; }
   // Returns the number of stored bytes of record k: the size of a read of the record.
   uint64_t StoredBytes(uint64_t k) const { return uint64_t{RecordLength(k)} + frame_bytes_; }
@@ -154,9 +157,9 @@ class ShardIndex {
   }
   // Returns the end of the last record in the stream.
   uint64_t stream_size() const { return stream_size_; }
-  // Returns the size of all records' data, without frames, and with a head for each.
+  // Returns the size of all records' data, without frames, and with a head and a file for each.
   uint64_t data_bytes() const { return data_bytes_ + head_.size() * record_count(); }
-  // Returns the length of the longest record, or 0 for an empty shard.
+  // Returns the length of the longest record, with its file, or 0 for an empty shard.
   uint32_t longest_record() const { return longest_; }
 
   // For the builder. SetHead sets the head of all records. AppendGap appends bytes before the next record, and
@@ -171,6 +174,8 @@ class ShardIndex {
   }
   void AppendGap(uint64_t bytes);
   void AppendRecord(uint32_t length, std::span<const RecordMember> members = {});
+  // Sets the files of all records; only if NamesFiles(), and after the last AppendRecord().
+  void SetFiles(FileTable files);
   // Returns the index of the records with these numbers, which ascend and are below record_count() <= 2^32. `left_out`
   // of the others are bad. Its content hash covers this index's hash, the numbers and the groups. Returns a copy of
   // this index if they are all its records and have no groups. This index must have no groups.
@@ -225,6 +230,7 @@ class ShardIndex {
   std::vector<uint64_t> offsets_;    // one for each kBlockRecords records
   std::vector<uint64_t> next_gaps_;  // by block: number of the first gap after its first record; 0 for further blocks
   MemberTable members_;
+  FileTable files_;
   std::string head_;
   std::vector<Gap> gaps_;  // ascending by record, at most one for each record
   // SetSteps(); step_bytes_ == 0: the lengths and the gaps have the offsets.

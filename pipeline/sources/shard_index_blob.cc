@@ -32,6 +32,7 @@
 //        each record the number of its group
 //     7: in version 5, before the others: the offset of record 0 of the shard, the bytes from one record to the next,
 //        and 1 for an index of selected records, otherwise 0
+//     8: the files of all records (file_table.cc); only for a container whose records name files
 //   restart points, for each: stream offset and file offset as differences to the last, u8 bits | stream_start << 7,
 //     window bytes, window,
 //   u64 XXH64 of all before.  Fixed-width numbers are little-endian.
@@ -52,6 +53,7 @@ constexpr uint64_t kNumberSection = 4;
 constexpr uint64_t kHeadSection = 5;
 constexpr uint64_t kGroupSection = 6;
 constexpr uint64_t kStepSection = 7;
+constexpr uint64_t kFileSection = 8;
 // ETags and generations are short.
 constexpr uint64_t kMaxTagBytes = 1024;
 constexpr uint8_t kStreamStart = 0x80;
@@ -143,7 +145,7 @@ std::string ShardIndex::Serialize() const {
   if (sections) {
     const bool has_members = !HasChecksums(kind_.container);
     AppendVarint(1 + (has_members ? 1 : 0) + (selected_ ? 1 : 0) + (head_.empty() ? 0 : 1) +
-                     (group_names_.empty() ? 0 : 1) + (step_bytes_ > 0 ? 1 : 0),
+                     (group_names_.empty() ? 0 : 1) + (step_bytes_ > 0 ? 1 : 0) + (NamesFiles(kind_.container) ? 1 : 0),
                  &out);
     if (step_bytes_ > 0) {
       std::string steps;
@@ -162,6 +164,7 @@ std::string ShardIndex::Serialize() const {
     AppendSection(kGapSection, gaps, &out);
     if (has_members) AppendSection(kMemberSection, members_.Serialize(), &out);
     if (!head_.empty()) AppendSection(kHeadSection, head_, &out);
+    if (NamesFiles(kind_.container)) AppendSection(kFileSection, files_.Serialize(), &out);
     if (selected_) {
       std::string numbers;
       AppendFixed(whole_hash_, &numbers);
@@ -269,6 +272,12 @@ absl::Status ShardIndex::ParseSections(uint32_t version, WireReader* in, std::sp
       members_ = *std::move(table);
       has_members = true;
     }
+    if (number == kFileSection) {
+      std::optional<FileTable> table =
+          NamesFiles(kind_.container) ? FileTable::Parse(content, lengths.size()) : std::nullopt;
+      if (!table.has_value()) return DamagedIndex("its files");
+      files_ = *std::move(table);
+    }
     if (number == kHeadSection) {
       if (!HasHead(kind_.container) || content.size() > kMaxHeadBytes || !content.ends_with('\n')) {
         return DamagedIndex("its head");
@@ -304,6 +313,7 @@ absl::Status ShardIndex::ParseSections(uint32_t version, WireReader* in, std::sp
     return DamagedIndex("its steps");
   }
   if (HasHead(kind_.container) && !lengths.empty() && head_.empty()) return DamagedIndex("its head");
+  if (NamesFiles(kind_.container) && files_.records() != lengths.size()) return DamagedIndex("its files");
   if (has_members) return absl::OkStatus();
   return absl::FailedPreconditionError("a shard index of an earlier release, without the members of its samples");
 }
@@ -370,6 +380,7 @@ absl::StatusOr<ShardIndex> ShardIndex::Parse(std::string_view blob) {
     if (gap != gaps.end() && gap->record == i) index.AppendGap((gap++)->bytes);
     index.AppendLength(lengths[i]);
   }
+  if (NamesFiles(index.kind_.container)) index.SetFiles(std::move(index.files_));
   PS_RETURN_IF_ERROR(ParseRestartPoints(&in, index.stream_size_, index.file_size, &index.restart_points));
   if (!in.done()) return DamagedIndex("bytes after its end");
   const bool plain = index.kind_.compression == Compression::kNone;

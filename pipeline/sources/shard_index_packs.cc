@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "pipeline/sources/file_frame.h"
 #include "pipeline/sources/pack_frame.h"
 #include "pipeline/sources/record_limits.h"
 #include "pipeline/sources/shard_index.h"
@@ -77,6 +78,7 @@ ShardIndex ShardIndex::Packed(plan::RecordPacks rows) const {
     for (const plan::PackPart& part : parts) {
       PS_CHECK(part.record < record_count());
       bytes += RecordLength(part.record);
+      if (NamesFiles(kind_.container)) bytes += files_.Bytes(part.record) + kFileTrailerBytes;
     }
     made.AppendLength(static_cast<uint32_t>(std::min(bytes, kLargestMaxRecordBytes)));
   }

@@ -89,10 +89,12 @@ char DelimiterOf(ContainerKind container) {
   return container == ContainerKind::kCsv ? ',' : container == ContainerKind::kTsv ? '\t' : '\0';
 }
 
-bool HasHead(ContainerKind container) { return container == ContainerKind::kNpy || DelimiterOf(container) != '\0'; }
+bool HasHead(ContainerKind container) {
+  return container == ContainerKind::kNpy || NamesFiles(container) || DelimiterOf(container) != '\0';
+}
 
 bool IsDetectable(ContainerKind container) {
-  return container != ContainerKind::kText && DelimiterOf(container) == '\0';
+  return container != ContainerKind::kText && !NamesFiles(container) && DelimiterOf(container) == '\0';
 }
 
 absl::StatusOr<ShardKind> DetectShardKind(const RandomAccessFile& file, Compression compression,

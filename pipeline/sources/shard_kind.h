@@ -21,8 +21,9 @@ enum class ContainerKind : uint8_t {
   kCsv = 4,       // rows of fields with "," between them; never detected (lines/line_container.h)
   kTsv = 5,       // the same with tabs
   kNpy = 6,       // rows of an array of NumPy (npy/npy_container.h)
+  kManifest = 7,  // rows that name files; never detected (manifest/manifest_container.h)
 };
-inline constexpr ContainerKind kLastContainer = ContainerKind::kNpy;
+inline constexpr ContainerKind kLastContainer = ContainerKind::kManifest;
 
 // Returns the number of bytes that the container adds to each record's data.
 uint32_t FrameBytesOf(ContainerKind container);
@@ -30,6 +31,8 @@ uint32_t FrameBytesOf(ContainerKind container);
 bool HasChecksums(ContainerKind container);
 // Returns whether all records of a file share bytes that the file stores once (ShardIndex::head).
 bool HasHead(ContainerKind container);
+// Returns whether a record names a file, whose bytes belong to its data (ShardIndex::files).
+inline bool NamesFiles(ContainerKind container) { return container == ContainerKind::kManifest; }
 // Returns the byte between two fields of a row of kCsv or kTsv. Other containers have no rows: returns 0.
 char DelimiterOf(ContainerKind container);
 // Returns whether the content of a file can decide that it has this container.
@@ -52,7 +55,8 @@ struct ShardKind {
 //     TFRecord. Reading then reports the error of the first record.
 //   - With kTar as `expected`, a stream that is empty or begins with an end mark is a tar archive without members.
 //   - With kJsonl as `expected`, a stream that is empty or begins with any text is JSONL.
-//   - With kText, kCsv or kTsv as `expected`, a stream has this container if it begins neither with a record nor with a
+//   - With kText, kCsv, kTsv or kManifest as `expected`, a stream has this container if it begins neither with a record
+//   nor with a
 //     tar header, and its first 512 bytes have no zero. Text may begin like zlib, so zlib then needs 512 bytes that
 //     decompress without an error.
 // The first two rules are for kAuto. With another `compression`, the result has that compression.

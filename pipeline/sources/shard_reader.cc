@@ -12,7 +12,9 @@
 #include "base/status_place.h"
 #include "pipeline/sources/container.h"
 #include "pipeline/sources/damage.h"
+#include "pipeline/sources/file_frame.h"
 #include "pipeline/sources/inflate_stream.h"
+#include "pipeline/sources/manifest/manifest_container.h"
 #include "pipeline/sources/record_buffer.h"
 
 namespace penstock::sources {
@@ -88,7 +90,9 @@ absl::Status ShardReader::CheckRange(uint64_t first, uint64_t count) const {
 
 uint64_t ShardReader::StoredBytes(uint64_t k, const RequestedFeatures* features) const {
   if (single_ != nullptr) return StoredBytesOfRow(k, features);
-  return index_->head().size() + container_.StoredBytes(*index_, k, features);
+  const uint64_t bytes = index_->head().size() + container_.StoredBytes(*index_, k, features);
+  if (!NamesFiles(index_->kind().container)) return bytes;
+  return bytes + FileBytes(*index_, k, features) + kFileTrailerBytes;
 }
 
 absl::StatusOr<std::string_view> ShardReader::DataOf(uint64_t k, const RequestedFeatures* features,
@@ -106,6 +110,7 @@ absl::StatusOr<std::string_view> ShardReader::DataIn(uint64_t k, const Requested
   if (head.empty() || !data.ok()) return data;
   // The data of a container with a head begin with the stored bytes.
   std::memcpy(buffer, head.data(), head.size());
+  if (NamesFiles(index_->kind().container)) return WithFile(k, features, buffer);
   return std::string_view(buffer, head.size() + data->size());
 }
 
@@ -228,8 +233,9 @@ absl::StatusOr<std::string_view> ShardReader::ReadRecord(uint64_t k, char* buffe
     return ReadRow(k, buffer, features,
                    [&](uint64_t part, char* out) { return single_->ReadRecord(part, out, features); });
   }
-  const absl::Status read = ReadStored(k, features, nullptr, StoredIn(buffer));
+  absl::Status read = ReadStored(k, features, nullptr, StoredIn(buffer));
   PS_RETURN_IF_ERROR(CheckUnchanged());
+  if (read.ok() && FileBytes(*index_, k, features) > 0) read = ReadFile(k, false, FileIn(buffer, k));
   if (!read.ok()) return AtRecord(k, read);
   return DataIn(k, features, buffer);
 }
@@ -242,8 +248,9 @@ absl::StatusOr<std::string_view> ShardReader::ReadRecordPastCaches(uint64_t k, c
                    [&](uint64_t part, char* out) { return single_->ReadRecordPastCaches(part, out, features); });
   }
   const PastCaches file(file_.get());
-  const absl::Status read = ReadStored(k, features, &file, StoredIn(buffer));
+  absl::Status read = ReadStored(k, features, &file, StoredIn(buffer));
   PS_RETURN_IF_ERROR(CheckUnchanged());
+  if (read.ok() && FileBytes(*index_, k, features) > 0) read = ReadFile(k, true, FileIn(buffer, k));
   if (!read.ok()) return AtRecord(k, read);
   return DataIn(k, features, buffer);
 }
@@ -295,6 +302,8 @@ void ShardReader::ReadRecordLater(uint64_t k, char* buffer, const RequestedFeatu
     if (got.ok() && *got < length) return absl::DataLossError(absl::StrCat(path(), " ends early"));
     return got.status();
   };
+  static const RequestedFeatures contents({{{.extension = std::string(kFileFeature)}}});
+  if (features == nullptr && NamesFiles(index_->kind().container)) features = &contents;
   if (features == nullptr) {
     const uint64_t length = index_->StoredBytes(k);
     stored_->Read(index_->RecordOffset(k), length, StoredIn(buffer), options,
@@ -304,12 +313,19 @@ void ShardReader::ReadRecordLater(uint64_t k, char* buffer, const RequestedFeatu
     return;
   }
   const std::vector<ByteRange> ranges = container_.RangesOf(*index_, k, *features);
+  const bool has_file = FileBytes(*index_, k, features) > 0;
   const auto read = std::make_shared<RangesRead>(
-      ranges.size(), [this, k, features, buffer, done = std::move(done)](const absl::Status& status) mutable {
+      ranges.size() + (has_file ? 1 : 0),
+      [this, k, features, buffer, done = std::move(done)](const absl::Status& status) mutable {
         std::move(done)(ReadLater(k, features, status, buffer));
       });
+  // The reader may be destroyed when the last read has ended.
+  const size_t count = ranges.size();
   char* out = StoredIn(buffer);
-  for (size_t i = 0; i < ranges.size(); ++i) {
+  if (has_file) {
+    ReadFileLater(k, FileIn(buffer, k), options, [read, count](const absl::Status& file) { read->End(count, file); });
+  }
+  for (size_t i = 0; i < count; ++i) {
     stored_->Read(ranges[i].offset, ranges[i].length, out, options,
                   [whole, read, i, length = ranges[i].length](const absl::StatusOr<size_t>& got) {
                     read->End(i, whole(got, length));
@@ -359,6 +375,7 @@ absl::Status ShardReader::ReadRecord(uint64_t k, std::string* record) const {
 absl::Status ShardReader::AtRecord(uint64_t k, const absl::Status& status) const {
   const absl::Status placed(status.code(), absl::StrCat("record ", index_->NumberInShard(k), " at offset ",
                                                         index_->RecordOffset(k), ": ", status.message()));
+  if (const Fault fault = FaultOf(status); fault != Fault::kOther) return WithFault(fault, placed);
   return absl::IsDataLoss(placed) ? WithFault(Fault::kWrongCrc, placed) : placed;
 }
 

@@ -25,11 +25,14 @@ class InflateStream;
 class RecordBuffer;
 class RequestedFeatures;
 struct ByteRange;
+struct FileAccess;
 
 struct ShardReaderOptions {
   // Compressed shards: the number of stream positions kept between reads, so that sequential reads need no restart.
   // Each takes about 112 KiB. With 0, every read starts at a restart point.
   size_t max_cursors = 4;
+  // Manifests: where the files of their records are. Without it, reads of files fail.
+  std::shared_ptr<const FileAccess> files = nullptr;
 };
 
 // Thread-safe. One object per shard serves all threads. A read with `features` reads only the ranges that hold them,
@@ -42,7 +45,10 @@ struct ShardReaderOptions {
 //   others              reading failed (from the file); a retry may succeed
 //
 // If the index is packed, record k is its row k: the records of the row in the bytes of pack_frame.h. An error is that
-// of the first record in the row that has one, and names this record. ReadBytesLater() and RecordOf() do not read rows.
+// of the first record in the row that has one, and names this record.
+//
+// A record of a manifest has the bytes of its file (file_frame.h), unless `features` do without them. A file that is
+// missing, or is not in the indexed state, is a damaged read.
 class ShardReader {
  public:
   // Opens a shard. Returns FailedPrecondition if `index` describes another state of the file. A StoredFile also
@@ -86,7 +92,9 @@ class ShardReader {
   void ReadRecordLater(uint64_t k, char* buffer, const RequestedFeatures* features, const storage::CallOptions& options,
                        storage::CallDone<std::string_view> done) const;
 
-  // Requires HasReadLater(). Reads index().RangeBytes(first, count) bytes from the first stored byte of record `first`
+  // Returns whether ReadBytesLater() and RecordOf() may read the records: if they are in the shard one by one.
+  bool HasRanges() const { return HasReadLater() && single_ == nullptr && !NamesFiles(index_->kind().container); }
+  // Requires HasRanges(). Reads index().RangeBytes(first, count) bytes from the first stored byte of record `first`
   // into consecutive parts. Does not check them; RecordOf does. The reader and the parts must live until `done` runs.
   void ReadBytesLater(uint64_t first, uint64_t count, std::vector<ReadPart> parts, const storage::CallOptions& options,
                       absl::AnyInvocable<void(const absl::Status&) &&> done) const;
@@ -113,6 +121,17 @@ class ShardReader {
   // Does the same asynchronously, with all records at once.
   void ReadRowLater(uint64_t row, char* buffer, const RequestedFeatures* features, const storage::CallOptions& options,
                     storage::CallDone<std::string_view> done) const;
+  // Returns the bytes of record k's file that a read has; 0 if the features do without them.
+  static uint64_t FileBytes(const ShardIndex& index, uint64_t k, const RequestedFeatures* features);
+  // Reads the file of record k into `out`. With `past_caches`, from the storage itself. Errors as for the record, but
+  // without its place.
+  absl::Status ReadFile(uint64_t k, bool past_caches, char* out) const;
+  void ReadFileLater(uint64_t k, char* out, const storage::CallOptions& options,
+                     absl::AnyInvocable<void(const absl::Status&) &&> done) const;
+  // Returns where the file of record k belongs in the buffer of a read.
+  char* FileIn(char* buffer, uint64_t k) const;
+  // Returns the data of record k with its file, which is in the buffer.
+  std::string_view WithFile(uint64_t k, const RequestedFeatures* features, char* buffer) const;
   uint64_t StoredBytesOfRow(uint64_t row, const RequestedFeatures* features) const;
 
   // Returns FailedPrecondition if the file changed since it was indexed.

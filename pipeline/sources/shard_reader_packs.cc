@@ -6,6 +6,7 @@
 
 #include "base/status_macros.h"
 #include "pipeline/sources/container.h"
+#include "pipeline/sources/file_frame.h"
 #include "pipeline/sources/pack_frame.h"
 #include "pipeline/sources/shard_reader.h"
 
@@ -37,8 +38,10 @@ uint64_t ShardReader::DataBytes(const ShardIndex& index, uint64_t k, const Reque
     for (const plan::PackPart& part : parts) bytes += DataBytes(*index.packs().records, part.record, features);
     return bytes;
   }
-  if (features == nullptr) return index.head().size() + index.RecordLength(k);
-  return index.head().size() + Container::Of(index.kind().container).StoredBytes(index, k, features);
+  const ContainerKind container = index.kind().container;
+  const uint64_t file = NamesFiles(container) ? FileBytes(index, k, features) + kFileTrailerBytes : 0;
+  if (features == nullptr) return index.head().size() + index.RecordLength(k) + file;
+  return index.head().size() + Container::Of(container).StoredBytes(index, k, features) + file;
 }
 
 uint64_t ShardReader::StoredBytesOfRow(uint64_t row, const RequestedFeatures* features) const {

@@ -50,8 +50,7 @@ absl::Status ForEachRecord(const ShardReader& reader, const RequestedFeatures* f
   RecordBuffer buffer, with_head;
   for (uint64_t first = 0; first < index.record_count();) {
     const Range range = RangeFrom(reader, features, first);
-    const bool in_range =
-        reader.HasReadLater() && !index.is_packed() && 2 * range.needed_bytes >= index.RangeBytes(first, range.count);
+    const bool in_range = reader.HasRanges() && 2 * range.needed_bytes >= index.RangeBytes(first, range.count);
     if (in_range) PS_RETURN_IF_ERROR(ReadRange(reader, range, &buffer));
     for (uint64_t k = first; k < first + range.count; ++k) {
       absl::StatusOr<std::string_view> record;

@@ -31,6 +31,8 @@ absl::string_view DamageText(Damage damage) {
       return "its quotes do not match; it and all after it are lost";
     case Damage::kOtherKind:
       return "this is no TFRecord shard";
+    case Damage::kFile:
+      return "it has no file";
     case Damage::kTrailer:
       return "the end of the compressed stream is wrong; what may have followed is lost";
   }
@@ -65,6 +67,7 @@ std::vector<uint64_t> VerifyReport::ReadableRecords() const {
 }
 
 std::string VerifyReport::Describe(size_t i) const {
+  if (!broken[i].detail.empty()) return DescribeDamage(broken[i], broken[i].detail);
   return DescribeDamage(broken[i], i + 1 == broken.size() ? detail : "");
 }
 
@@ -93,8 +96,11 @@ absl::StatusOr<VerifyReport> VerifyShard(const RandomAccessFile& file, const Ver
   PS_ASSIGN_OR_RETURN(auto walker, RecordWalker::Start(&file, {.compression = options.compression,
                                                                .container = options.container,
                                                                .windows = options.windows,
+                                                               .row_files = options.row_files,
+                                                               .files = options.files,
                                                                .max_record_bytes = options.max_record_bytes,
                                                                .check_data = true,
+                                                               .check_files = true,
                                                                .progress = options.progress}));
   report.kind = walker->kind();
   for (;;) {
@@ -103,9 +109,17 @@ absl::StatusOr<VerifyReport> VerifyShard(const RandomAccessFile& file, const Ver
     if (step == RecordWalker::Step::kEnd) return report;
     const bool framed = step == RecordWalker::Step::kRecord;
     if (framed) ++report.framed_records;
+    if (framed && !walker->file().error.empty()) {
+      report.broken.push_back({.record = walker->record(),
+                               .offset = walker->offset(),
+                               .length = walker->length(),
+                               .damage = Damage::kFile,
+                               .detail = walker->file().error});
+      continue;
+    }
     if (framed && walker->data_is_right()) {
       ++report.readable_records;
-      report.data_bytes += walker->length();
+      report.data_bytes += walker->length() + walker->file().length;
       continue;
     }
     report.broken.push_back({.record = walker->record(),

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,9 @@
 
 namespace penstock::sources {
 
+struct FileAccess;
+class RowFiles;
+
 enum class Damage : uint8_t {
   kDataCrc,          // the data changed: only this record is lost
   kLengthCrc,        // the length is unreliable: this record and all later ones are lost
@@ -29,6 +33,7 @@ enum class Damage : uint8_t {
   kOtherKind,        // a file of another kind, which the detail names: nothing is read
   kAfterLast,        // .npy: bytes follow the last row that the header declares; they are not read
   kQuotes,           // CSV: quotes that do not match; this row and all later ones are lost
+  kFile,             // manifest: the file of the row cannot be read
   kTrailer,          // after a record, the compressed stream's own end is invalid or missing: later records may be lost
 };
 
@@ -37,6 +42,7 @@ struct BrokenRecord {
   uint64_t offset = 0;  // offset of the record's frame in the stream
   uint64_t length = 0;  // size of the data as far as the headers state it; 0 if unknown
   Damage damage = Damage::kDataCrc;
+  std::string detail = {};  // kFile: the reason
 };
 
 struct VerifyReport {
@@ -69,6 +75,9 @@ struct VerifyOptions {
   Compression compression = Compression::kAuto;
   std::optional<ContainerKind> container = std::nullopt;  // nullopt: the content decides
   RowWindows windows = {};                                // arrays: the rows of a record
+  // Manifests: IndexOptions::row_files and files. All files are read.
+  std::shared_ptr<const RowFiles> row_files = nullptr;
+  std::shared_ptr<const FileAccess> files = nullptr;
   uint64_t max_record_bytes = kDefaultMaxRecordBytes;
   // See IndexOptions::progress.
   std::function<void(uint64_t bytes)> progress = {};

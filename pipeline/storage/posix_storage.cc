@@ -104,7 +104,7 @@ class PosixStorage final : public Storage {
   absl::StatusOr<std::unique_ptr<StoredFile>> OpenAndWait(const std::string& name,
                                                           const CallOptions& options) override {
     if (options.stop.stop_requested()) return Stopped(name);
-    return Open(name, options.listed, &calls_);
+    return Open(name, options.listed, options.without_links, &calls_);
   }
   absl::StatusOr<StoredName> StatAndWait(const std::string& name, const CallOptions& options) override {
     if (options.stop.stop_requested()) return Stopped(name);
@@ -116,10 +116,10 @@ class PosixStorage final : public Storage {
   }
 
   void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
-    calls_.Add(options,
-               [name, listed = options.listed, calls = &calls_, done = std::move(done)](bool cancelled) mutable {
-                 std::move(done)(cancelled ? Stopped(name) : Open(name, listed, calls));
-               });
+    calls_.Add(options, [name, listed = options.listed, without_links = options.without_links, calls = &calls_,
+                         done = std::move(done)](bool cancelled) mutable {
+      std::move(done)(cancelled ? Stopped(name) : Open(name, listed, without_links, calls));
+    });
   }
   void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) override {
     calls_.Add(options, [name, done = std::move(done)](bool cancelled) mutable {
@@ -150,8 +150,10 @@ class PosixStorage final : public Storage {
 
  private:
   static absl::StatusOr<std::unique_ptr<StoredFile>> Open(const std::string& name,
-                                                          const std::optional<FileInfo>& listed, CallQueue* calls) {
-    PS_ASSIGN_OR_RETURN(std::unique_ptr<RandomAccessFile> file, OfThisProcess(OpenFile(name)));
+                                                          const std::optional<FileInfo>& listed, bool without_links,
+                                                          CallQueue* calls) {
+    PS_ASSIGN_OR_RETURN(std::unique_ptr<RandomAccessFile> file,
+                        OfThisProcess(OpenFile(name, without_links ? Links::kReject : Links::kFollow)));
     PS_ASSIGN_OR_RETURN(FileInfo info, file->Info());
     if (listed && *listed != info) {
       return absl::AbortedError(absl::StrCat(name, " changed since it was listed"));

@@ -39,6 +39,8 @@ struct CallOptions {
   // more after the call began, and reports of silence. Null: errors are not recorded. Shared, because a try may end
   // after its caller is gone.
   std::shared_ptr<FileErrors> file_errors = nullptr;
+  // For Open() of a local file: PermissionDenied if the name has a symbolic link in it.
+  bool without_links = false;
   // For Open(): the state of the file in a listing. A storage of objects then makes no request. The file is open in
   // this state, or the call or its reads end with Aborted.
   std::optional<FileInfo> listed = std::nullopt;

@@ -117,6 +117,26 @@ void WriteIndex(const std::string& path, sources::Compression compression, const
             out + "-packed");
 }
 
+// Writes the index of a manifest with two files, a part of the second one, and a row without a file.
+void WriteManifestIndex(const std::string& out) {
+  sources::ShardIndex index({sources::Compression::kNone, sources::ContainerKind::kManifest});
+  index.SetHead("csv\nfile\n");
+  index.AppendGap(5);
+  sources::FileTable files;
+  for (const sources::FilePiece& piece :
+       {sources::FilePiece{.path = "a.jpg", .size = 300, .mtime_s = 1, .length = 300},
+        sources::FilePiece{.path = "s3://bucket/b", .size = 9, .tag = "\"tag\"", .offset = 2, .length = 7},
+        sources::FilePiece{.path = "s3://bucket/b", .size = 9, .tag = "\"tag\"", .offset = 0, .length = 2},
+        sources::FilePiece{.error = "no file"}}) {
+    index.AppendRecord(6, std::vector<sources::RecordMember>{{.bytes = 6, .crc = 7}});
+    PS_CHECK(files.Append(piece));
+  }
+  index.SetFiles(std::move(files));
+  index.file_size = 29;
+  WriteBlob(index, out);
+  WriteBlob(index.Selected(std::vector<uint32_t>{1, 3}), out + "-selected");
+}
+
 void WriteShards(const std::string& folder) {
   const Seeds shards(folder, "shard"), indexes(folder, "index");
   const std::vector<std::string> few = {SmallExample(1), "", SmallExample(2), std::string(300, 'x')};
@@ -145,6 +165,7 @@ void WriteShards(const std::string& folder) {
   WriteIndex(shards.Path("jsonl"), sources::Compression::kNone, indexes.Path("jsonl"));
   shards.Write("csv", "a,b\r\n1,\"x\ny\"\n\n2,\n3,\"\"\"\"\n");
   WriteIndex(shards.Path("csv"), sources::Compression::kNone, indexes.Path("csv"), sources::ContainerKind::kCsv);
+  WriteManifestIndex(indexes.Path("manifest"));
   shards.Write("npy", NpyHeaderText("[('x', '<f4', (2,)), ('y', '|S3')]", {3}) + std::string(33, 'r'));
   WriteIndex(shards.Path("npy"), sources::Compression::kNone, indexes.Path("npy"));
   shards.Write("rows", NpyHeaderText("<i2", {9}) + std::string(18, 'r'));

@@ -3,10 +3,13 @@
 import importlib.util
 import re
 
+import numpy as np
 import pytest
 
 from docs_blocks import Page, Place
 from fixtures import ROOT
+from manifest_test import png
+from windows_test import write_megatron
 
 PAGE = Page("python.md")
 PYTHON = PAGE.of("python")
@@ -133,7 +136,7 @@ def test_the_page_on_windows_runs(place):
     place.run(make)
     (init,) = page.of("sh")
     place.type(init)
-    tokens, documents, series = page.of("textproto")
+    tokens, documents, corpus, series = page.of("textproto")
     written = (place.folder / "tokens.textproto").read_text()
     assert 'files: "tokens/*.bin"' in written
     assert "window { size: 257 stride: 256 }" in written
@@ -143,6 +146,10 @@ def test_the_page_on_windows_runs(place):
     assert place.run(read).strip() == "(256, 256) uint16"
     (place.folder / "documents.textproto").write_text(documents)
     assert place.run(read_documents).strip() == "(256, 257) True"
+    write_megatron(place.folder / "tokens" / "corpus_text_document", [np.arange(n, dtype="uint16") for n in (300, 0, 70_000)])
+    (place.folder / "corpus.textproto").write_text(corpus)
+    shapes = "import penstock\nfor batch in penstock.Loader('corpus.textproto', data_root='.'): print(batch['row'].shape)"
+    assert place.run(shapes).split() == ["(256,", "257)"]
     place.run(make_series)
     (place.folder / "series.textproto").write_text(series)
     shapes = "import penstock\nfor batch in penstock.Loader('series.textproto', data_root='.'): print(batch['series'].shape)"
@@ -191,6 +198,26 @@ def test_the_page_on_arrays_runs(place):
     batch = 'batch = next(iter(penstock.Loader("x.textproto", data_root=".")))'
     shown = place.run(f'import penstock\n{batch}\nprint(batch["image"].shape, batch["label"].min())')
     assert "(64, 28, 28) 5" in shown
+
+
+def test_the_page_on_manifests_runs(place):
+    page = Page("manifests.md")
+    for number in range(24):
+        image = place.folder / "photos" / ("cat", "dog")[number % 2] / f"{number}.jpg"
+        image.parent.mkdir(parents=True, exist_ok=True)
+        image.write_bytes(png(number))
+    (init,) = page.of("sh")
+    place.type(init)
+    (read,) = page.of("python")
+    assert place.run(read).splitlines()[-1].startswith("(8, 224, 224, 3) [")
+    (table,) = page.of("csv")
+    (job,) = page.of("textproto")
+    (place.folder / "captions.csv").write_text(table)
+    (place.folder / "captions.textproto").write_text(job)
+    shown = place.run(
+        'import penstock\nfor b in penstock.Loader("captions.textproto", data_root="."):\n'
+        '    print(b["image"].shape, sorted(zip(b["label"].tolist(), b["caption"])))')
+    assert shown.strip() == "(2, 64, 64, 3) [(0, b'a cat, asleep'), (1, b'a dog')]"
 
 
 def test_units_that_pages_name_are_those_that_are_installed():

@@ -3,6 +3,7 @@
 import collections
 import gzip
 import json
+import struct
 
 import numpy as np
 import pytest
@@ -218,3 +219,53 @@ def test_mistakes_of_jobs_have_a_remedy(folder, dataset, error):
     with pytest.raises(penstock.PenstockError) as found:
         rows(job_of([5], files="a.bin", **dataset), data_root=folder)
     assert error in str(found.value)
+
+
+def write_megatron(stem, sequences):
+    """Writes what Megatron's IndexedDatasetBuilder writes for these arrays of one type."""
+    code = {"uint8": 1, "int8": 2, "int16": 3, "int32": 4, "int64": 5, "uint16": 8}[sequences[0].dtype.name]
+    stem.with_suffix(".bin").write_bytes(b"".join(sequence.tobytes() for sequence in sequences))
+    sizes = np.array([len(sequence) for sequence in sequences], "<i4")
+    pointers = np.concatenate([[0], np.cumsum(sizes.astype("<i8") * sequences[0].itemsize)[:-1]]).astype("<i8")
+    documents = np.arange(len(sequences) + 1, dtype="<i8")
+    stem.with_suffix(".idx").write_bytes(
+        b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, code, len(sequences), len(documents))
+        + sizes.tobytes() + pointers.tobytes() + documents.tobytes())
+
+
+def test_sequences_of_megatron_are_records(folder):
+    draw = np.random.default_rng(3)
+    parts = {name: [draw.integers(0, 50000, length, dtype="uint16") for length in draw.integers(0, 90, 40)] for name in "ab"}
+    for name, sequences in parts.items():
+        write_megatron(folder / f"{name}_text_document", sequences)
+    features = {"row": {"type": "BYTES", "decode_raw": "UINT16", "variable_length": True}}
+
+    def job(**dataset):
+        return penstock.Job(name="corpus", dataset={"files": "*.bin", "source": "MEGATRON", **dataset}, features=features,
+                            order={"seed": 2, "shuffle": "FULL"}, batch={"size": 7, "last": "PARTIAL"})
+
+    def records(source, **arguments):
+        with penstock.Loader(source, **arguments) as loader:
+            return {tuple(id.tolist()): row.tolist() for batch in loader for id, row in zip(batch.ids, batch["row"])}
+
+    expected = {(file, k): row.tolist() for file, name in enumerate("ab") for k, row in enumerate(parts[name])}
+    assert records(job(), data_root=folder) == expected
+    long = {key: row for key, row in expected.items() if len(row) > 40}
+    found = records(job(select=[{"filter": "len(row) > 40"}]), data_root=folder)
+    assert sorted(found.values()) == sorted(long.values())
+    with daemon(folder) as address:
+        penstock.submit(job(), coordinator=address)
+        assert records("corpus", coordinator=address) == expected
+    packed = job(select=[{"pack": {"length": 65, "features": ["row"], "concatenate": True, "overlap": 1}}])
+    with penstock.Loader(packed, data_root=folder) as loader:
+        tokens = sum(int((batch["row_segment_ids"] > 0).sum()) for batch in loader)
+        rows_made = len(loader)
+    assert tokens >= sum(len(row) for row in expected.values()) and rows_made > 0
+    written = run("init", str(folder / "*.bin"), "--source", "MEGATRON")
+    assert "source: MEGATRON" in written.stdout and "decode_raw: UINT16 variable_length: true" in written.stdout, written.stderr
+    assert run("verify", str(folder / "*.bin"), "--source", "MEGATRON").returncode == 0
+    wrong = run("index", str(folder / "*.idx"), "--source", "MEGATRON")
+    assert wrong.returncode == 1 and "this is the index of Megatron's tokens" in wrong.stderr
+    (folder / "a_text_document.idx").unlink()
+    missing = run("init", str(folder / "a*.bin"), "--source", "MEGATRON", "--index-dir", str(folder.parent / "new"))
+    assert missing.returncode == 1 and "there is no index" in missing.stderr and "a_text_document.idx" in missing.stderr

@@ -272,6 +272,9 @@ class Import final : public Command {
     v1::Dataset& all = *job.add_dataset();
     PS_ASSIGN_OR_RETURN(const v1::Source::Kind kind, data_.Source());
     all.set_source(kind);
+    if (kind == v1::Source::MANIFEST) {
+      PS_ASSIGN_OR_RETURN(*all.mutable_manifest(), data_.Manifest());
+    }
     if (!sources::NumberTypeOf(kind).empty()) {
       return UsageError(absl::StrCat("--source ", v1::Source::Kind_Name(kind),
                                      ": a job reads numbers without conversion; `penstock init --window` writes one"));

@@ -25,6 +25,7 @@
 #include "pipeline/selection/record_filter.h"
 #include "pipeline/selection/step.h"
 #include "pipeline/sources/container.h"
+#include "pipeline/sources/file_access.h"
 #include "pipeline/sources/index_job.h"
 
 namespace penstock::cli {
@@ -43,8 +44,9 @@ absl::Status FilterError(const absl::Status& status) {
 
 // The shards that could be indexed, and the errors of the others.
 struct Shards {
-  std::vector<ShardToScan> good;
-  std::vector<absl::Status> failed;
+  std::vector<ShardToScan> good = {};
+  std::vector<absl::Status> failed = {};
+  std::shared_ptr<const sources::FileAccess> files;  // that records name
 };
 
 // The result over all shards.
@@ -131,6 +133,9 @@ class Select final : public Command {
       PS_RETURN_IF_ERROR(data_.IndexOptions().status());
       PS_ASSIGN_OR_RETURN(const v1::Window window, data_.Window());
       if (window.size() > 0 || window.has_end()) *dataset->mutable_window() = window;
+      if (source == v1::Source::MANIFEST) {
+        PS_ASSIGN_OR_RETURN(*dataset->mutable_manifest(), data_.Manifest());
+      }
       for (const std::string& argument : arguments) {
         PS_ASSIGN_OR_RETURN(*dataset->add_files(), data_.FilesOf(argument));
       }
@@ -150,14 +155,15 @@ class Select final : public Command {
     std::vector<std::string> paths;
     for (const sources::DatasetFile& file : files) paths.push_back(file.path);
     ProgressBar bar("indexing");
-    auto indexes = sources::BuildIndexes(
-        store, paths, sources::IndexOptionsOf(job), Threads(), [&](const sources::IndexProgress& p) {
-          bar.Update(p.bytes_total == 0 ? 1 : static_cast<double>(p.bytes_done) / static_cast<double>(p.bytes_total),
-                     absl::StrCat(p.files_done, " of ", p.files_total, " shards"));
-        });
+    sources::IndexOptions options = sources::IndexOptionsOf(job);
+    options.files = sources::AccessTo(data_.storage(), roots);
+    auto indexes = sources::BuildIndexes(store, paths, options, Threads(), [&](const sources::IndexProgress& p) {
+      bar.Update(p.bytes_total == 0 ? 1 : static_cast<double>(p.bytes_done) / static_cast<double>(p.bytes_total),
+                 absl::StrCat(p.files_done, " of ", p.files_total, " shards"));
+    });
     bar.Finish();
     if (const std::string unsaved = sources::UnsavedText(indexes); !unsaved.empty()) PrintWarning(unsaved);
-    Shards shards;
+    Shards shards{.files = options.files};
     for (size_t i = 0; i < paths.size(); ++i) {
       if (indexes[i].ok()) {
         shards.good.push_back({paths[i], indexes[i]->index});
@@ -213,7 +219,7 @@ class Select final : public Command {
     std::vector<uint64_t> counts;
     for (const ScannedShard& shard : scanned) counts.push_back(shard.all_matches);
     const std::vector<plan::RecordRun> kept = plan::KeptRuns(dataset, counts);
-    Shards with_examples;
+    Shards with_examples{.files = shards.files};
     std::vector<size_t> numbers;  // their numbers in shards.good
     uint64_t examples = 0;
     for (size_t i = 0; i < kept.size() && examples < examples_; ++i) {
@@ -238,7 +244,7 @@ class Select final : public Command {
     uint64_t records = 0;
     for (const ShardToScan& shard : shards.good) records += shard.index->record_count();
     ProgressBar bar("selecting");
-    ScanOptions options{.threads = Threads(), .examples = examples, .bad_examples = kShownBad};
+    ScanOptions options{.threads = Threads(), .examples = examples, .bad_examples = kShownBad, .files = shards.files};
     if (explain_) options.dropped_examples = examples_;
     options.progress = [&bar, records](uint64_t done) {
       bar.Update(records == 0 ? 1 : static_cast<double>(done) / static_cast<double>(records),

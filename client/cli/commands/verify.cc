@@ -43,6 +43,8 @@ class Checker {
     sources::VerifyOptions options;
     options.container = kind_.container;
     options.windows = kind_.windows;
+    options.row_files = kind_.row_files;
+    options.files = kind_.files;
     options.progress = [this](uint64_t bytes) {
       MutexLock lock(&mutex_);
       done_ += bytes;

@@ -39,7 +39,8 @@ class Scan {
  private:
   absl::Status ScanOne(const ShardToScan& shard, ScannedShard* result) {
     PS_ASSIGN_OR_RETURN(std::unique_ptr<storage::StoredFile> file, storage_->OpenAndWait(shard.path));
-    PS_ASSIGN_OR_RETURN(const auto reader, sources::ShardReader::Open(std::move(file), shard.index));
+    PS_ASSIGN_OR_RETURN(const auto reader,
+                        sources::ShardReader::Open(std::move(file), shard.index, {.files = options_.files}));
     selection::RecordFilter::Scratch scratch;
     result->matches.resize(filter_.size());
     result->dropped.resize(filter_.size());

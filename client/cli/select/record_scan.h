@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "pipeline/selection/record_filter.h"
+#include "pipeline/sources/file_access.h"
 #include "pipeline/sources/requested_features.h"
 #include "pipeline/sources/shard_index.h"
 #include "pipeline/storage/storage.h"
@@ -47,10 +48,11 @@ struct ScannedShard {
 };
 
 struct ScanOptions {
-  int threads = 1;                // shards at once
-  uint64_t examples = 0;          // at most this many in each shard
-  uint64_t bad_examples = 0;      // at most this many in each shard
-  uint64_t dropped_examples = 0;  // at most this many of each step in each shard
+  int threads = 1;                                             // shards at once
+  uint64_t examples = 0;                                       // at most this many in each shard
+  uint64_t bad_examples = 0;                                   // at most this many in each shard
+  uint64_t dropped_examples = 0;                               // at most this many of each step in each shard
+  std::shared_ptr<const sources::FileAccess> files = nullptr;  // that records name
   // Called with the number of records read so far, by one thread at a time. May be empty.
   std::function<void(uint64_t records)> progress = {};
 };

@@ -371,32 +371,35 @@ class Dataset(Message):
         features: In a blend: replace the job's `features` and `ops` for this data set. All data sets make the same columns.
         repeats: with `blend`, in the place of `weight`: its passes in an epoch
         window: NPY, UINT16, UINT32, INT32: a record has several rows; numbers need it
+        manifest: MANIFEST: the fields that name the files; without it: by their usual names
     """
     files: List[str]
     compression: Literal["AUTO", "NONE", "GZIP", "ZLIB"]
     weight: Optional[float]
-    format: Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE", "JSON", "LINE", "CSV_ROW", "TSV_ROW", "ARRAY_ROW"]
-    source: Literal["AUTO", "TFRECORD", "TAR", "JSONL", "TEXT", "CSV", "TSV", "NPY", "UINT16", "UINT32", "INT32"]
+    format: Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE", "JSON", "LINE", "CSV_ROW", "TSV_ROW", "ARRAY_ROW", "FILE_ROW"]
+    source: Literal["AUTO", "TFRECORD", "TAR", "JSONL", "TEXT", "CSV", "TSV", "NPY", "UINT16", "UINT32", "INT32", "MANIFEST", "MEGATRON"]
     select: List[Select]
     name: str
     features: List[Feature]
     ops: List[Op]
     repeats: float
     window: Window
+    manifest: Manifest
     def __init__(
         self,
         *,
         files: Optional[Union[Union[str, "os.PathLike[str]"], Sequence[Union[str, "os.PathLike[str]"]]]] = ...,
         compression: Optional[Literal["AUTO", "NONE", "GZIP", "ZLIB"]] = ...,
         weight: Optional[float] = ...,
-        format: Optional[Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE", "JSON", "LINE", "CSV_ROW", "TSV_ROW", "ARRAY_ROW"]] = ...,
-        source: Optional[Literal["AUTO", "TFRECORD", "TAR", "JSONL", "TEXT", "CSV", "TSV", "NPY", "UINT16", "UINT32", "INT32"]] = ...,
+        format: Optional[Literal["EXAMPLE", "SEQUENCE_EXAMPLE", "RAW", "SAMPLE", "JSON", "LINE", "CSV_ROW", "TSV_ROW", "ARRAY_ROW", "FILE_ROW"]] = ...,
+        source: Optional[Literal["AUTO", "TFRECORD", "TAR", "JSONL", "TEXT", "CSV", "TSV", "NPY", "UINT16", "UINT32", "INT32", "MANIFEST", "MEGATRON"]] = ...,
         select: Optional[Union[Union[Select, Mapping[str, Any]], Sequence[Union[Select, Mapping[str, Any]]]]] = ...,
         name: Optional[str] = ...,
         features: Optional[Union[Union[Feature, Mapping[str, Any]], Sequence[Union[Feature, Mapping[str, Any]]]]] = ...,
         ops: Optional[Union[Union[Op, Mapping[str, Any]], Sequence[Union[Op, Mapping[str, Any]]]]] = ...,
         repeats: Optional[float] = ...,
         window: Optional[Union[Window, Mapping[str, Any]]] = ...,
+        manifest: Optional[Union[Manifest, Mapping[str, Any]]] = ...,
     ) -> None: ...
 
 class DecodeImage(Message):
@@ -718,6 +721,24 @@ class Limits(Message):
         max_record_bytes: Optional[int] = ...,
         max_image_pixels: Optional[int] = ...,
         max_image_side: Optional[int] = ...,
+    ) -> None: ...
+
+class Manifest(Message):
+    """The fields of a manifest's rows that name a file, or a part of one. The bytes are the feature "contents".
+
+        file: The path of the file: relative to the manifest's folder, absolute, or a URL. It is in a data root. Default: the first of these fields that a row has: "file", "file_name", "filename", "path", "url".
+        offset: the first byte of the part; default: 0
+        length: the bytes of the part; default: up to the end of the file
+    """
+    file: str
+    offset: str
+    length: str
+    def __init__(
+        self,
+        *,
+        file: Optional[str] = ...,
+        offset: Optional[str] = ...,
+        length: Optional[str] = ...,
     ) -> None: ...
 
 class Mix(Message):

@@ -75,8 +75,10 @@ void KeyCheck::AddValues(std::string_view record) {
   if (!values.ok()) return;
   ++records_;
   for (const records::FeatureInfo& value : *values) context_.insert(value.key);
+  const bool is_json = format_ == RecordFormat::kJson ||
+                       (format_ == RecordFormat::kFileRow && !values->empty() && !values->front().is_field);
   std::erase_if(wanted_, [&](const Wanted& wanted) {
-    return format_ == RecordFormat::kJson ? records::HasJsonPath(*values, wanted.key) : context_.contains(wanted.key);
+    return is_json ? records::HasJsonPath(*values, wanted.key) : context_.contains(wanted.key);
   });
 }
 

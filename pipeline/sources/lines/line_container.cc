@@ -173,10 +173,7 @@ class LineWalker final : public RecordWalker {
 
 // Checks a line of an index, and returns it without its end. "\r" at the end of a file ends only a row.
 absl::StatusOr<std::string_view> CheckedLine(const ShardIndex& index, uint64_t k, const char* stored) {
-  const std::string_view all(stored, index.StoredBytes(k));
-  if (Crc32cExtend(0, all) != index.members().crc(index.members().First(index.PlaceOf(k)))) {
-    return DamagedRead("its CRC is not that of the index", all);
-  }
+  PS_ASSIGN_OR_RETURN(const std::string_view all, CheckedStoredLine(index, k, stored));
   std::string_view data = all;
   if (data.ends_with('\n')) {
     data.remove_suffix(1);
@@ -188,6 +185,12 @@ absl::StatusOr<std::string_view> CheckedLine(const ShardIndex& index, uint64_t k
 }
 
 }  // namespace
+
+absl::StatusOr<std::string_view> CheckedStoredLine(const ShardIndex& index, uint64_t k, const char* stored) {
+  const std::string_view all(stored, index.StoredBytes(k));
+  if (Crc32cExtend(0, all) == index.members().crc(index.members().First(index.PlaceOf(k)))) return all;
+  return DamagedRead("its CRC is not that of the index", all);
+}
 
 std::unique_ptr<RecordWalker> JsonlContainer::Walk(RecordWalker::Input input) const {
   return std::make_unique<LineWalker>(std::move(input), ContainerKind::kJsonl);

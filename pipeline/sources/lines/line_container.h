@@ -58,6 +58,9 @@ class CsvContainer final : public Container {
   const ContainerKind kind_;
 };
 
+// Checks the stored bytes of a line or row by the index, and returns them. Returns DamagedRead if their CRC is wrong.
+absl::StatusOr<std::string_view> CheckedStoredLine(const ShardIndex& index, uint64_t k, const char* stored);
+
 }  // namespace penstock::sources
 
 #endif  // PENSTOCK_PIPELINE_SOURCES_LINES_LINE_CONTAINER_H_

@@ -16,6 +16,7 @@
 #include "base/status_macros.h"
 #include "pipeline/sources/crc32c.h"
 #include "pipeline/sources/damage.h"
+#include "pipeline/sources/npy/megatron_walker.h"
 #include "pipeline/sources/record_limits.h"
 
 namespace penstock::sources {
@@ -288,6 +289,7 @@ class NpyWalker final : public RecordWalker {
 }  // namespace
 
 std::unique_ptr<RecordWalker> NpyContainer::Walk(RecordWalker::Input input) const {
+  if (input.options.windows.is_megatron) return WalkMegatron(std::move(input));
   const RandomAccessFile* const plain = input.kind.compression == Compression::kNone ? input.file : nullptr;
   return std::make_unique<NpyWalker>(std::move(input), plain);
 }
@@ -300,6 +302,7 @@ absl::StatusOr<std::string_view> NpyContainer::DataOf(const ShardIndex& index, u
 }
 
 uint64_t RowWindows::id() const {
+  if (is_megatron) return Hash64("megatron 1");
   if (end.has_value()) return HashWords({Hash64("ends 1"), static_cast<uint64_t>(*end), Hash64(type)});
   return empty() && type.empty() ? 0 : HashWords({Hash64("windows 1"), size, stride, Hash64(type)});
 }

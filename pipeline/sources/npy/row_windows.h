@@ -17,8 +17,12 @@ struct RowWindows {
   // "<u2". Requires `size` or `end`.
   std::string type = {};
   std::optional<int64_t> end = {};  // requires size == 0
+  // Whether a record is a sequence of Megatron's tokens (megatron_walker.h). Goes without the others.
+  bool is_megatron = false;
 
-  bool empty() const { return size == 0 && !end.has_value(); }
+  bool empty() const { return size == 0 && !end.has_value() && !is_megatron; }
+  // Returns whether the file has numbers without a header.
+  bool has_numbers() const { return !type.empty() || is_megatron; }
   // Returns a number that identifies the windows among all indexes of a file; 0 if empty().
   uint64_t id() const;
 

@@ -208,6 +208,7 @@ absl::Status CoordinatorState::Prepared(JobEntry* entry, const v1::ReportTaskReq
       index->set_compression(dataset.compression());
       index->set_source(dataset.source());
       if (dataset.has_window()) *index->mutable_window() = dataset.window();
+      if (dataset.has_manifest()) *index->mutable_manifest() = dataset.manifest();
       index->set_max_record_bytes(job.spec().limits().max_record_bytes());
       if (!dataset.select().empty()) *index->mutable_selection() = plan::SelectionOf(report, set);
       board_.Add(std::move(task), static_cast<uint32_t>(&shard - entry->shards.data()));

@@ -38,7 +38,7 @@ bool IndexPrefetch::Run(const v1::Job& job, const std::stop_token& stop, absl::F
   bool complete = true;
   const uint64_t removals = indexes_->removals();
   if (std::exchange(removals_, removals) != removals) done_.clear();
-  const absl::StatusOr<loader::IndexProvider> provider = indexes_->ProviderFor(job);
+  const absl::StatusOr<loader::IndexProvider> provider = indexes_->ProviderFor(job, roots_);
   const absl::StatusOr<sources::Snapshot> snapshot = server::SnapshotOf(job.snapshot());
   if (!provider.ok() || !snapshot.ok()) return true;  // the job cannot be opened either, which reports the error
   for (const int i : ShardsToServe(job, worker_id_)) {

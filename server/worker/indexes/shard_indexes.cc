@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "pipeline/plan/set_selections.h"
 #include "pipeline/selection/job_selection.h"
+#include "pipeline/sources/file_access.h"
 
 namespace penstock::worker {
 namespace {
@@ -265,11 +266,13 @@ absl::StatusOr<uint64_t> ShardIndexes::Remove(const std::string& path) {
   return store_.Remove(path);
 }
 
-absl::StatusOr<loader::IndexProvider> ShardIndexes::ProviderFor(const v1::Job& job) {
+absl::StatusOr<loader::IndexProvider> ShardIndexes::ProviderFor(const v1::Job& job,
+                                                                const std::vector<sources::DataRoot>& roots) {
   std::vector<sources::IndexOptions> options;  // by data set
   for (int set = 0; set < job.spec().dataset_size(); ++set) {
     PS_ASSIGN_OR_RETURN(options.emplace_back(), selection::WithSelection(sources::IndexOptionsOf(job.spec(), set),
                                                                          plan::SelectionOf(job.snapshot(), set)));
+    options.back().files = sources::AccessTo(store_.storage(), roots);
   }
   return [this, options = std::move(options)](const sources::SnapshotShard& shard, const std::string& path,
                                               const std::stop_token& stop) {

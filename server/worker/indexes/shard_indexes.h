@@ -55,7 +55,7 @@ class ShardIndexes {
   uint64_t removals() const { return removals_.load(); }
 
   // Returns a function that calls Get() for the shards of a job. Returns InvalidArgument for a wrong selection.
-  absl::StatusOr<loader::IndexProvider> ProviderFor(const v1::Job& job);
+  absl::StatusOr<loader::IndexProvider> ProviderFor(const v1::Job& job, const std::vector<sources::DataRoot>& roots);
 
   const sources::IndexStore& store() const { return store_; }
 

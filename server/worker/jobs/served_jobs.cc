@@ -113,7 +113,7 @@ absl::StatusOr<std::shared_ptr<const loader::LoadJob>> ServedJobs::Find(const st
   options.log_damage = [name](const std::string& line) { server::LogWarn({.job = name}, "job '{}': {}", name, line); };
   options.max_index_bytes = index_bytes_;
   const v1::Job job = net::ToJob(watched);
-  PS_ASSIGN_OR_RETURN(loader::IndexProvider indexes, indexes_->ProviderFor(job));
+  PS_ASSIGN_OR_RETURN(loader::IndexProvider indexes, indexes_->ProviderFor(job, roots_));
   PS_ASSIGN_OR_RETURN(std::shared_ptr<const loader::LoadJob> built,
                       BuildLoadJob(storage_, job, roots_, std::move(indexes), options));
   MutexLock lock(&mutex_);

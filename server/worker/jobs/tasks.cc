@@ -21,6 +21,7 @@
 #include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/selection/job_selection.h"
+#include "pipeline/sources/file_access.h"
 #include "pipeline/sources/npy/npy_container.h"
 #include "server/common/log_fields.h"
 #include "server/worker/jobs/purge.h"
@@ -127,16 +128,23 @@ absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::Rep
   return absl::OkStatus();
 }
 
+// Returns whether another worker may have an intact copy of the record.
+bool IsFaultOfCopy(const absl::Status& status) {
+  return FaultOf(status) == Fault::kWrongCrc || FaultOf(status) == Fault::kNoFile;
+}
+
 absl::Status Index(const std::string& job, const v1::IndexShard& task, const TaskTools& tools,
                    v1::ReportTaskRequest* report) {
   PS_ASSIGN_OR_RETURN(const std::string path,
                       sources::ResolveInRoots(tools.storage, task.shard().root(), task.shard().path(), tools.roots));
-  PS_ASSIGN_OR_RETURN(const sources::IndexOptions options,
-                      selection::WithSelection(sources::IndexOptionsOf(task.compression(), task.source(),
-                                                                       task.max_record_bytes(), task.window()),
-                                               task.selection()));
+  PS_ASSIGN_OR_RETURN(
+      sources::IndexOptions options,
+      selection::WithSelection(sources::IndexOptionsOf(task.compression(), task.source(), task.max_record_bytes(),
+                                                       task.window(), task.manifest()),
+                               task.selection()));
+  options.files = sources::AccessTo(tools.storage, tools.roots);
   const auto built = tools.indexes->Build(path, options);
-  if (absl::IsDataLoss(built.status()) && FaultOf(built.status()) != Fault::kWrongCrc) {
+  if (absl::IsDataLoss(built.status()) && !IsFaultOfCopy(built.status())) {
     return absl::DataLossError(absl::StrCat(built.status().message(),
                                             ". A job rejects a shard that cannot be read to its end, under any "
                                             "errors.policy. Write it again, or leave it out of dataset.files; "
@@ -227,7 +235,7 @@ absl::Status Probe(const v1::ProbeJob& task, const TaskTools& tools) {
   const v1::Job& job = task.job();
   loader::DatasetReader::Options options;
   options.executor = tools.slow_work;
-  PS_ASSIGN_OR_RETURN(loader::IndexProvider indexes, tools.indexes->ProviderFor(job));
+  PS_ASSIGN_OR_RETURN(loader::IndexProvider indexes, tools.indexes->ProviderFor(job, tools.roots));
   PS_ASSIGN_OR_RETURN(const std::shared_ptr<const loader::LoadJob> load,
                       BuildLoadJob(tools.storage, job, tools.roots, std::move(indexes), options));
   if (load->reader().snapshot().total_records() == 0) {
@@ -302,7 +310,7 @@ bool AtFault(const v1::Task& task, const absl::Status& status) {
   if (absl::IsUnavailable(status) || absl::IsCancelled(status) || absl::IsInternal(status) || absl::IsUnknown(status))
     return true;
   // Another worker may have an intact copy of the record.
-  if (absl::IsDataLoss(status) && FaultOf(status) == Fault::kWrongCrc && !task.has_prepare()) return true;
+  if (absl::IsDataLoss(status) && IsFaultOfCopy(status) && !task.has_prepare()) return true;
   // The worker that expanded the globs saw the files.
   return !task.has_prepare() && !task.has_list() && (absl::IsNotFound(status) || absl::IsPermissionDenied(status));
 }

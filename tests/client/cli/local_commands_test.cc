@@ -271,7 +271,7 @@ TEST_F(LocalCommands, AFolderInsteadOfAJobFileIsRejectedWithTheCommandThatWrites
     EXPECT_EQ(Run({command, "data"}).err,
               absl::StrCat("penstock ", command,
                            ": data: a job or configuration file is expected; this is a folder (`penstock init data "
-                           "--out job.textproto` writes a job for the shards in it)\n"));
+                           "--out job.textproto` writes a job for the shards or images in it)\n"));
   }
 }
 

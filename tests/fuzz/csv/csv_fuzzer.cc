@@ -16,6 +16,7 @@
 #include "pipeline/records/example_parser.h"
 #include "pipeline/sources/record_walker.h"
 #include "tests/fuzz/bytes_file.h"
+#include "tests/fuzz/inside.h"
 
 namespace {
 
@@ -24,10 +25,6 @@ using penstock::records::FeatureKind;
 using penstock::records::RecordFormat;
 
 constexpr uint64_t kMaxValueBytes = 1 << 12;
-
-bool IsInside(std::string_view bytes, std::string_view all) {
-  return bytes.empty() || (bytes.data() >= all.data() && bytes.data() + bytes.size() <= all.data() + all.size());
-}
 
 void CheckRecord(std::string_view record, RecordFormat format) {
   const auto listed = penstock::records::ListCsvColumns(record, format);
@@ -47,7 +44,8 @@ void CheckRecord(std::string_view record, RecordFormat format) {
       PS_CHECK(value.missing ? value.count() == 0 : value.count() == 1);
       bytes += value.own.size();
       for (const std::string_view each : value.bytes) {
-        PS_CHECK(IsInside(each, record) || IsInside(each, {value.own.data(), value.own.size()}));
+        PS_CHECK(penstock::fuzz::IsInside(each, record) ||
+                 penstock::fuzz::IsInside(each, {value.own.data(), value.own.size()}));
       }
     }
     PS_CHECK(bytes <= kMaxValueBytes);

@@ -14,9 +14,11 @@
 #include "base/npy_header.h"
 #include "pipeline/records/array_row_parser.h"
 #include "pipeline/records/example_parser.h"
+#include "pipeline/sources/npy/megatron_index.h"
 #include "pipeline/sources/npy/row_windows.h"
 #include "pipeline/sources/record_walker.h"
 #include "tests/fuzz/bytes_file.h"
+#include "tests/fuzz/inside.h"
 
 namespace {
 
@@ -26,10 +28,6 @@ using penstock::sources::RowWindows;
 
 constexpr uint64_t kMaxValueBytes = 1 << 12;
 constexpr int kMostRecords = 500;  // that a walk checks; more take seconds
-
-bool IsInside(std::string_view bytes, std::string_view all) {
-  return bytes.empty() || (bytes.data() >= all.data() && bytes.data() + bytes.size() <= all.data() + all.size());
-}
 
 // Returns whether the record is a row.
 bool CheckRecord(std::string_view record) {
@@ -51,7 +49,8 @@ bool CheckRecord(std::string_view record) {
       PS_CHECK(!value.missing || value.count() == 0);
       bytes += value.own.size() + 8 * value.ints.size() + 4 * value.floats.size();
       for (const std::string_view each : value.bytes) {
-        PS_CHECK(IsInside(each, record) || IsInside(each, {value.own.data(), value.own.size()}));
+        PS_CHECK(penstock::fuzz::IsInside(each, record) ||
+                 penstock::fuzz::IsInside(each, {value.own.data(), value.own.size()}));
       }
     }
     PS_CHECK(bytes <= kMaxValueBytes);
@@ -97,6 +96,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::copy_n(reinterpret_cast<const char*>(data), size, copy.get());
   const std::string_view bytes(copy.get(), size);
   CheckRecord(bytes);
+  const auto megatron = penstock::sources::ParseMegatronIndex(bytes);
+  PS_CHECK(megatron.ok() || absl::IsInvalidArgument(megatron.status()));
+  PS_CHECK(!megatron.ok() || megatron->sequences.size() <= size / 12);
 
   CheckWalk(bytes, {});
   if (bytes.empty()) return 0;

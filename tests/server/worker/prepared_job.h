@@ -78,7 +78,8 @@ class PreparedJobTest : public ::testing::Test {
     *task.mutable_probe()->mutable_job() = job_;
     const v1::ReportTaskRequest probed = RunTask(task, "me", tools);
     ASSERT_EQ(probed.code(), 0) << probed.message();
-    const auto load = BuildLoadJob(storage::LocalFiles(), job_, dataset_.roots, *indexes_.ProviderFor(job_));
+    const auto load =
+        BuildLoadJob(storage::LocalFiles(), job_, dataset_.roots, *indexes_.ProviderFor(job_, dataset_.roots));
     ASSERT_TRUE(load.ok());
     job_.set_order_fingerprint((*load)->order_fingerprint());
   }

@@ -89,7 +89,8 @@ TEST_F(TasksTest, APurgeFreesCachesAndIndexesOfTheJob) {
   task.mutable_purge()->mutable_shards(2)->set_path("gone");
   *task.mutable_purge()->add_shards() = task.purge().shards(0);
   task.mutable_purge()->mutable_shards(3)->set_root("root of other workers");
-  const auto load = BuildLoadJob(storage::LocalFiles(), job_, dataset_.roots, *indexes_.ProviderFor(job_));
+  const auto load =
+      BuildLoadJob(storage::LocalFiles(), job_, dataset_.roots, *indexes_.ProviderFor(job_, dataset_.roots));
   task.mutable_purge()->set_data_set((*load)->reader().snapshot().Fingerprint());
   *task.mutable_purge()->mutable_spec() = job_.spec();
 

@@ -1,10 +1,10 @@
-#include "pipeline/import/run_calls.h"
+#include "pipeline/storage/run_calls.h"
 
 #include <memory>
 
 #include "base/mutex.h"
 
-namespace penstock::imports {
+namespace penstock::storage {
 
 void RunCalls(size_t count, size_t under_way,
               const std::function<void(size_t i, absl::AnyInvocable<void() &&> ended)>& start) {
@@ -31,4 +31,4 @@ void RunCalls(size_t count, size_t under_way,
   while (running->calls > 0) running->fewer.Wait(&running->mutex);
 }
 
-}  // namespace penstock::imports
+}  // namespace penstock::storage

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Compares the rates of one job over the same photographs in several formats, in turns in one run.
+
+    formats.py [--bin DIR] [--shards DIR] [--rounds N] [--epochs N] [--threads N] [--decode]
+
+The photographs are those of TFRecord shards (default: generated ones). They are written as tar shards, as files in class
+folders with a manifest, and as one file with a manifest of parts. Each side is a loop in a process of its own, which reads
+whole epochs from a warm page cache. Without --decode, rows are the bytes of the photographs, so formats differ most.
+"""
+
+import argparse
+import io
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SIDES = {
+    "tfrecord": ('files: "tfrecord/*"', "image/encoded"),
+    "tar": ('files: "tar/*.tar"', "jpg"),
+    "folders": ('files: "folders.csv" source: MANIFEST', "contents"),
+    "parts": ('files: "parts.csv" source: MANIFEST manifest { file: "file" offset: "at" length: "bytes" }', "contents"),
+}
+DECODE = "ops { decode_image { } } ops { random_resized_crop { height: 224 width: 224 } }"
+JOB = 'name: "%s" dataset { %s } features { key: "%s" column: "image" type: BYTES } %s order { seed: 17 } batch { size: 64 }'
+
+
+def rate(job, root, threads, epochs):
+    """Returns the rows/s of some epochs after a first one, in this process."""
+    import penstock
+
+    with penstock.Loader(job, data_root=root, threads=threads, epochs=epochs + 1) as loader:
+        rows, begin = 0, 0.0
+        for number, batch in enumerate(loader):
+            if number == len(loader):
+                rows, begin = 0, time.perf_counter()
+            rows += len(batch.ids)
+    return rows / (time.perf_counter() - begin)
+
+
+def write(shards, folder):
+    """Writes the photographs of the shards in each format, and a job for each."""
+    import penstock
+
+    (folder / "tfrecord").symlink_to(shards)
+    job = penstock.Job(name="all", dataset={"files": str(shards / "*")}, order={"shuffle": "NONE"}, batch={"size": 64, "last": "PARTIAL"},
+                       features={"image/encoded": {"column": "image", "type": "BYTES"}})
+    (folder / "tar").mkdir()
+    number, at, archive, folders, parts = 0, 0, None, ["file\n"], ["file,at,bytes\n"]
+    with open(folder / "all.bin", "wb") as whole, penstock.Loader(job) as loader:
+        for batch in loader:
+            for image in batch["image"]:
+                if number % 256 == 0:
+                    archive = tarfile.open(folder / "tar" / f"{number:08}.tar", "w")
+                member = tarfile.TarInfo(f"{number:08}.jpg")
+                member.size = len(image)
+                archive.addfile(member, io.BytesIO(image))
+                if number % 256 == 255:
+                    archive.close()
+                path = Path("folders") / f"class{number % 50:02}" / f"{number:08}.jpg"
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                (folder / path).write_bytes(image)
+                folders.append(f"{path}\n")
+                whole.write(image)
+                parts.append(f"all.bin,{at},{len(image)}\n")
+                number, at = number + 1, at + len(image)
+    archive.close()
+    (folder / "folders.csv").write_text("".join(folders))
+    (folder / "parts.csv").write_text("".join(parts))
+    return number, at
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", type=Path, default=ROOT / "build" / "release" / "bin")
+    parser.add_argument("--shards", type=Path)
+    parser.add_argument("--records", type=int, default=2048)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--decode", action="store_true")
+    parser.add_argument("--side", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    sys.path.insert(0, str(ROOT / "client" / "python"))
+    os.environ["PENSTOCK_PROGRAM"] = str(options.bin / "penstock")
+    if options.side:
+        print(json.dumps(rate(f"{options.folder}/{options.side}.textproto", options.folder, options.threads, options.epochs)))
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
+        shards = options.shards
+        if shards is None:
+            shards = folder / "generated"
+            subprocess.run([options.bin / "make_demo_dataset", shards, str(options.records), "8"], check=True, stdout=subprocess.DEVNULL)
+        count, size = write(shards.resolve(), folder)
+        print(f"{count} photographs, {size / count / 1000:.0f} KB each")
+        for side, (dataset, key) in SIDES.items():
+            (folder / f"{side}.textproto").write_text(JOB % (side, dataset, key, DECODE if options.decode else ""))
+        command = [sys.executable, __file__, "--bin", options.bin, "--folder", folder, "--threads", str(options.threads),
+                   "--epochs", str(options.epochs)]
+        rates = {side: [] for side in SIDES}
+        for turn in range(options.rounds):
+            order = list(SIDES) if turn % 2 == 0 else list(SIDES)[::-1]
+            for side in order:
+                done = subprocess.run([*command, "--side", side], check=True, stdout=subprocess.PIPE, text=True)
+                rates[side].append(json.loads(done.stdout))
+        base = rates["tfrecord"]
+        for side, values in rates.items():
+            ratios = [value / other for value, other in zip(values, base, strict=True)]
+            print(f"{side:9} best {max(values):8.0f} rows/s, of tfrecord: best {max(values) / max(base):.2f}, "
+                  f"median of pairs {statistics.median(ratios):.2f}")
+
+
+if __name__ == "__main__":
+    main()
