@@ -9,6 +9,7 @@ whole epochs from a warm page cache. Without --decode, rows are the bytes of the
 """
 
 import argparse
+import contextlib
 import io
 import json
 import os
@@ -52,17 +53,15 @@ def write(shards, folder):
     job = penstock.Job(name="all", dataset={"files": str(shards / "*")}, order={"shuffle": "NONE"}, batch={"size": 64, "last": "PARTIAL"},
                        features={"image/encoded": {"column": "image", "type": "BYTES"}})
     (folder / "tar").mkdir()
-    number, at, archive, folders, parts = 0, 0, None, ["file\n"], ["file,at,bytes\n"]
-    with open(folder / "all.bin", "wb") as whole, penstock.Loader(job) as loader:
+    number, at, folders, parts = 0, 0, ["file\n"], ["file,at,bytes\n"]
+    archives = [folder / "tar" / f"{shard}.tar" for shard in range(8)]
+    with (contextlib.ExitStack() as stack, open(folder / "all.bin", "wb") as whole, penstock.Loader(job) as loader):
+        tars = [stack.enter_context(tarfile.open(path, "w")) for path in archives]
         for batch in loader:
             for image in batch["image"]:
-                if number % 256 == 0:
-                    archive = tarfile.open(folder / "tar" / f"{number:08}.tar", "w")
                 member = tarfile.TarInfo(f"{number:08}.jpg")
                 member.size = len(image)
-                archive.addfile(member, io.BytesIO(image))
-                if number % 256 == 255:
-                    archive.close()
+                tars[number % 8].addfile(member, io.BytesIO(image))
                 path = Path("folders") / f"class{number % 50:02}" / f"{number:08}.jpg"
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 (folder / path).write_bytes(image)
@@ -70,7 +69,6 @@ def write(shards, folder):
                 whole.write(image)
                 parts.append(f"all.bin,{at},{len(image)}\n")
                 number, at = number + 1, at + len(image)
-    archive.close()
     (folder / "folders.csv").write_text("".join(folders))
     (folder / "parts.csv").write_text("".join(parts))
     return number, at

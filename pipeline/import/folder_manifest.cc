@@ -39,7 +39,8 @@ absl::StatusOr<bool> HasImages(storage::Storage* storage, const std::string& fol
       storage->IsLocal(folder) ? SourceFolders::OfThisMachine() : SourceFolders::OfObjects(storage);
   PS_ASSIGN_OR_RETURN(const SourceFolders::Listing top, folders->List(folder));
   if (!top.files.empty()) {
-    const std::vector<FoundFile> some(top.files.begin(), top.files.begin() + std::min<std::ptrdiff_t>(std::ssize(top.files), kFilesToTry));
+    const std::vector<FoundFile> some(top.files.begin(),
+                                      top.files.begin() + std::min<std::ptrdiff_t>(std::ssize(top.files), kFilesToTry));
     const std::vector<bool> may = folders->MayBeImages(folder, some);
     return 2 * std::count(may.begin(), may.end(), true) > std::ssize(may);
   }

@@ -10,8 +10,8 @@
 
 namespace penstock::imports {
 
-// Returns whether most files of the folder are images, or it has no files but folders with images. `folder` is absolute, or in a
-// bucket. Looks at some files only. Returns the errors of the storage.
+// Returns whether most files of the folder are images, or it has no files but folders with images. `folder` is
+// absolute, or in a bucket. Looks at some files only. Returns the errors of the storage.
 absl::StatusOr<bool> HasImages(storage::Storage* storage, const std::string& folder);
 
 // Returns a CSV text with the columns "file", and "label" and "class" if the files have them. A row for each file, in

@@ -125,7 +125,7 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
 
   // A root that may have files that records name.
   struct RootOfFiles {
-    std::string path;  // of any file in it
+    std::string path;  // the path of a file in it, which need not exist
     std::atomic<bool> used{false};
   };
 

@@ -74,8 +74,7 @@ absl::StatusOr<std::vector<FeatureInfo>> ListFileRow(std::string_view record) {
   PS_ASSIGN_OR_RETURN(const sources::FramedFile framed, sources::ParseFileFrame(record));
   if (framed.state == sources::FileState::kNone) return NoFile(framed.file);
   const bool is_json = framed.text == sources::FramedFile::Text::kJsonl;
-  const RecordFormat format =
-      framed.text == sources::FramedFile::Text::kTsv ? RecordFormat::kTsv : RecordFormat::kCsv;
+  const RecordFormat format = framed.text == sources::FramedFile::Text::kTsv ? RecordFormat::kTsv : RecordFormat::kCsv;
   PS_ASSIGN_OR_RETURN(std::vector<FeatureInfo> infos,
                       is_json ? ListJsonValues(framed.row) : ListCsvColumns(framed.row, format));
   std::erase_if(infos, [](const FeatureInfo& info) { return info.key == kContentsKey; });

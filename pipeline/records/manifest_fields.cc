@@ -49,8 +49,8 @@ class FieldFinder final : public sources::RowFiles {
               : absl::StrCat("the row has no field '", fields_.file, "', which manifest.file names"));
     }
     if (parsed[at].bytes.size() != 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the field '", names_[at], "' has ", parsed[at].bytes.size(), " values, not the name of a file"));
+      return absl::InvalidArgumentError(absl::StrCat("the field '", names_[at], "' has ", parsed[at].bytes.size(),
+                                                     " values, not the name of a file"));
     }
     sources::NamedFile named{.name = std::string(parsed[at].bytes[0])};
     at = names_.size();

@@ -20,8 +20,9 @@ absl::StatusOr<FramedFile> ParseFileFrame(std::string_view data) {
   if (row_bytes + file_bytes + kFileTrailerBytes != data.size() || state > static_cast<uint8_t>(FileState::kNone)) {
     return malformed();
   }
-  FramedFile framed{
-      .row = data.substr(0, row_bytes), .file = data.substr(row_bytes, file_bytes), .state = static_cast<FileState>(state)};
+  FramedFile framed{.row = data.substr(0, row_bytes),
+                    .file = data.substr(row_bytes, file_bytes),
+                    .state = static_cast<FileState>(state)};
   const auto take = [&framed](std::string_view head) {
     if (!framed.row.starts_with(head)) return false;
     framed.row.remove_prefix(head.size());

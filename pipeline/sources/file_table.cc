@@ -86,9 +86,9 @@ FileTable FileTable::Selected(std::span<const uint32_t> numbers) const {
   return made;
 }
 
-// For each record, with varints unless noted: u8 1 if it has a file, otherwise 0. Without a file: the bytes of the error,
-// the error. With a file: size, u32 time, offset, length, bytes of the path + 1 or 0 if the file is that of the record
-// before, the path, bytes of the tag, the tag.
+// For each record, with varints unless noted: u8 1 if it has a file, otherwise 0. Without a file: the bytes of the
+// error, the error. With a file: size, u32 time, offset, length, bytes of the path + 1 or 0 if the file is that of the
+// record before, the path, bytes of the tag, the tag.
 std::string FileTable::Serialize() const {
   std::string out;
   for (size_t k = 0; k < entries_.size(); ++k) {

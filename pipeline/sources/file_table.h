@@ -18,11 +18,11 @@ namespace penstock::sources {
 struct FilePiece {
   // The path without symbolic links, from PathForIndex() (dataset_files.h).
   std::string path = {};
-  uint64_t size = 0;  // of the whole file
+  uint64_t size = 0;  // bytes of the whole file
   // Time of the last change in seconds since 1970, so that copies keep it: 0 for objects.
   uint32_t mtime_s = 0;
   std::string tag = {};  // FileInfo::tag
-  uint64_t offset = 0;   // of the first byte
+  uint64_t offset = 0;   // where the piece begins
   uint32_t length = 0;
   // Not empty: the record has no file, for this reason. The other members then have no meaning.
   std::string error = {};

@@ -99,8 +99,8 @@ absl::StatusOr<ShardIndex> BuildShardIndex(const RandomAccessFile& file, const I
   PS_RETURN_IF_ERROR(broken);
   if (without_file > 0 && without_file == files.records()) {
     return absl::NotFoundError(absl::StrCat(
-        file.path(), without_file == 1 ? ": its only row has no file: " : ": none of its rows has a file; record 0: ",
-        files.Piece(0).error));
+        file.path(),
+        without_file == 1 ? ": its only row has no file: " : ": no row has a file; record 0: ", files.Piece(0).error));
   }
   if (NamesFiles(index.kind().container)) index.SetFiles(std::move(files));
   index.SetHead(walker->head());

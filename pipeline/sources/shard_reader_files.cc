@@ -22,8 +22,8 @@ absl::Status OtherFile(absl::string_view what) {
   return WithFault(Fault::kNoFile, absl::DataLossError(absl::StrCat(what, kRemedy)));
 }
 
-// Returns the error of a file that could not be opened or read. A failure of the storage may end with a retry. A storage
-// of objects that denies access may do so for all names, for a while.
+// Returns the error of a file that could not be opened or read. A failure of the storage may end with a retry. A
+// storage of objects that denies access may do so for all names, for a while.
 absl::Status FileError(const absl::Status& status, bool is_local) {
   const bool is_other = absl::IsNotFound(status) || absl::IsAborted(status) || absl::IsInvalidArgument(status) ||
                         absl::IsFailedPrecondition(status) || (is_local && absl::IsPermissionDenied(status));
@@ -103,8 +103,8 @@ void ShardReader::ReadFileLater(uint64_t k, char* out, const storage::CallOption
   if (options_.files == nullptr) {
     return std::move(done)(absl::InternalError("the reader of a manifest has no data roots"));
   }
-  const absl::StatusOr<std::string> path = PathFromIndex(*options_.files->storage, FolderOf(this->path()), piece.path,
-                                                         options_.files->roots);
+  const absl::StatusOr<std::string> path =
+      PathFromIndex(*options_.files->storage, FolderOf(this->path()), piece.path, options_.files->roots);
   if (!path.ok()) return std::move(done)(FileError(path.status(), true));
   storage::CallOptions open = OpenOptions(piece, options);
   options_.files->storage->Open(
@@ -119,10 +119,8 @@ void ShardReader::ReadFileLater(uint64_t k, char* out, const storage::CallOption
         const storage::StoredFile& reading = *file;
         const uint64_t offset = piece.offset, length = piece.length;
         reading.Read(offset, length, out, options,
-                     [file, path = std::move(path), piece = std::move(piece),
-                      done = std::move(done)](const absl::StatusOr<size_t>& got) mutable {
-                       std::move(done)(WholePiece(path, piece, got));
-                     });
+                     [file, path = std::move(path), piece = std::move(piece), done = std::move(done)](
+                         const absl::StatusOr<size_t>& got) mutable { std::move(done)(WholePiece(path, piece, got)); });
       });
 }
 

@@ -260,12 +260,17 @@ def test_sequences_of_megatron_are_records(folder):
     with penstock.Loader(packed, data_root=folder) as loader:
         tokens = sum(int((batch["row_segment_ids"] > 0).sum()) for batch in loader)
         rows_made = len(loader)
-    assert tokens >= sum(len(row) for row in expected.values()) and rows_made > 0
+    assert tokens >= sum(len(row) for row in expected.values())
+    assert rows_made > 0
     written = run("init", str(folder / "*.bin"), "--source", "MEGATRON")
-    assert "source: MEGATRON" in written.stdout and "decode_raw: UINT16 variable_length: true" in written.stdout, written.stderr
+    assert "source: MEGATRON" in written.stdout, written.stderr
+    assert "decode_raw: UINT16 variable_length: true" in written.stdout
     assert run("verify", str(folder / "*.bin"), "--source", "MEGATRON").returncode == 0
     wrong = run("index", str(folder / "*.idx"), "--source", "MEGATRON")
-    assert wrong.returncode == 1 and "this is the index of Megatron's tokens" in wrong.stderr
+    assert wrong.returncode == 1
+    assert "this is the index of Megatron's tokens" in wrong.stderr
     (folder / "a_text_document.idx").unlink()
     missing = run("init", str(folder / "a*.bin"), "--source", "MEGATRON", "--index-dir", str(folder.parent / "new"))
-    assert missing.returncode == 1 and "there is no index" in missing.stderr and "a_text_document.idx" in missing.stderr
+    assert missing.returncode == 1
+    assert "there is no index" in missing.stderr
+    assert "a_text_document.idx" in missing.stderr

@@ -21,8 +21,8 @@
 namespace penstock::sources {
 namespace {
 
-// Rows that are read ahead, so that the storage is asked for their files at once: at most so many, and no more after so
-// many bytes.
+// Limits of the rows that the walk reads ahead, to look for their files at once: a number of rows, and bytes after
+// which it reads no further row.
 constexpr size_t kRowsAhead = 256;
 constexpr size_t kBytesAhead = 1 << 20;
 constexpr size_t kQuestions = 64;  // in flight
@@ -31,7 +31,8 @@ constexpr size_t kCheckBytes = 1 << 20;
 // A stream whose first bytes were read already.
 class PeekedSource final : public ByteSource {
  public:
-  PeekedSource(std::string first, std::unique_ptr<ByteSource> rest) : first_(std::move(first)), rest_(std::move(rest)) {}
+  PeekedSource(std::string first, std::unique_ptr<ByteSource> rest)
+      : first_(std::move(first)), rest_(std::move(rest)) {}
 
   absl::StatusOr<size_t> Read(char* out, size_t length) override {
     if (at_ == first_.size()) return rest_->Read(out, length);
@@ -111,7 +112,7 @@ class ManifestWalker final : public RecordWalker {
     std::vector<RecordMember> members;
     FilePiece file = {};
   };
-  // The file of a row, while the storage is asked for it.
+  // The file of a row, while the walk looks for it.
   struct Wanted {
     absl::StatusOr<NamedFile> named = absl::UnknownError("");
     std::string path = {};
@@ -152,8 +153,8 @@ class ManifestWalker final : public RecordWalker {
     storage::Storage* const storage = options().files->storage;
     for (size_t i = 0; i < wanted.size(); ++i) {
       wanted[i].named = options().row_files->FileOf(TextOf(kind_), ahead_[i].row);
-      const auto path = wanted[i].named.ok() ? PathOfNamedFile(storage, folder_, wanted[i].named->name)
-                                             : wanted[i].named.status();
+      const auto path =
+          wanted[i].named.ok() ? PathOfNamedFile(storage, folder_, wanted[i].named->name) : wanted[i].named.status();
       if (!path.ok()) {
         wanted[i].found = path.status();
         continue;
@@ -183,7 +184,8 @@ class ManifestWalker final : public RecordWalker {
       if (wanted[i].failed) return wanted[i].found.status();
       ahead_[i].file = PieceOf(wanted[i], ahead_[i].length);
       if (options().check_files) Check(wanted[i], &ahead_[i].file);
-      if (wanted[i].named.ok()) absl::StrAppend(&ahead_[i].identity, wanted[i].named->name.size(), ":", wanted[i].named->name);
+      if (wanted[i].named.ok())
+        absl::StrAppend(&ahead_[i].identity, wanted[i].named->name.size(), ":", wanted[i].named->name);
       ahead_[i].identity += ahead_[i].file.Identity();
     }
     if (!wanted.empty() && !wanted.back().path.empty()) {
@@ -195,7 +197,8 @@ class ManifestWalker final : public RecordWalker {
 
   // Returns whether a retry may not help. A storage of objects that denies access may do so for all names, for a while.
   static bool IsFaultOfRow(const absl::Status& status, bool is_local) {
-    if (is_local) return !absl::IsUnavailable(status) && !absl::IsResourceExhausted(status) && !absl::IsInternal(status);
+    if (is_local)
+      return !absl::IsUnavailable(status) && !absl::IsResourceExhausted(status) && !absl::IsInternal(status);
     return absl::IsNotFound(status) || absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status);
   }
 
@@ -237,7 +240,7 @@ class ManifestWalker final : public RecordWalker {
 
   const ContainerKind kind_;
   const std::unique_ptr<RecordWalker> rows_;
-  const std::string folder_;  // of the manifest
+  const std::string folder_;  // the folder of the manifest
   std::deque<Row> ahead_;
   std::optional<Step> end_;  // of rows_
   Row current_;
@@ -265,7 +268,8 @@ std::unique_ptr<RecordWalker> ManifestContainer::Walk(RecordWalker::Input input)
 }
 
 absl::StatusOr<std::string_view> ManifestContainer::DataOf(const ShardIndex& index, uint64_t k,
-                                                           const RequestedFeatures* features, const char* stored) const {
+                                                           const RequestedFeatures* features,
+                                                           const char* stored) const {
   return CheckedStoredLine(index, k, stored);
 }
 

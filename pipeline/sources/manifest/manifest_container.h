@@ -1,8 +1,9 @@
 // Container of manifests: text whose rows name files. The text is JSONL if it begins with an object of JSON. Otherwise
 // it has a first row of names: it is TSV if this row has a tab, and CSV if not (lines/line_container.h).
 //
-// A record is a row with the bytes of its file (file_frame.h). Only the row is in the shard. The index has the place and
-// the state of the file (ShardIndex::files). A row without a file is a record too: it is bad if a job reads its file.
+// A record is a row with the bytes of its file (file_frame.h). Only the row is in the shard. The index has the place
+// and the state of the file (ShardIndex::files). A row without a file is a record too: it is bad if a job reads its
+// file.
 #ifndef PENSTOCK_PIPELINE_SOURCES_MANIFEST_MANIFEST_CONTAINER_H_
 #define PENSTOCK_PIPELINE_SOURCES_MANIFEST_MANIFEST_CONTAINER_H_
 

@@ -22,7 +22,7 @@ struct NamedFile {
 // Immutable, thread-safe.
 class RowFiles {
  public:
-  virtual ~RowFiles() = default;
+  virtual ~RowFiles();
 
   // Identifies the names of the fields, in every release.
   virtual uint64_t id() const = 0;

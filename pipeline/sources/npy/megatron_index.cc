@@ -38,7 +38,8 @@ absl::StatusOr<MegatronIndex> ParseMegatronIndex(std::string_view content) {
     index.number_bytes = type.bytes;
   }
   if (index.number_bytes == 0) {
-    return absl::InvalidArgumentError(absl::StrCat("its numbers have the type of code ", code, ", which is no integer"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("its numbers have the type of code ", code, ", which is no integer"));
   }
   const auto count = LoadLittleEndian<uint64_t>(at);
   const size_t left = content.size() - kHeaderBytes;

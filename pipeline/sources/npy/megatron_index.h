@@ -20,7 +20,7 @@ inline constexpr std::string_view kMegatronMagic("MMIDIDX\0\0", 9);
 
 struct MegatronIndex {
   std::string descr;                // NumPy's name of the numbers' type
-  uint32_t number_bytes = 0;        // of a number
+  uint32_t number_bytes = 0;        // bytes of each number
   std::vector<uint32_t> sequences;  // numbers of each; the sequences follow one another in the .bin file
 };
 

@@ -8,8 +8,8 @@
 
 namespace penstock::sources {
 
-// A record is a sequence: its data are a .npy file of these numbers (npy_container.h), of any length. The walk reads the
-// index once, before the first record, through input.options.files; without it, the walk fails.
+// A record is a sequence: its data are a .npy file of these numbers (npy_container.h), of any length. The walk reads
+// the index once, before the first record, through input.options.files; without it, the walk fails.
 std::unique_ptr<RecordWalker> WalkMegatron(RecordWalker::Input input);
 
 }  // namespace penstock::sources

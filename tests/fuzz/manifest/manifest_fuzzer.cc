@@ -36,7 +36,8 @@ bool CheckRecord(std::string_view record) {
   PS_CHECK(listed.ok() || absl::IsInvalidArgument(listed.status()));
   for (const FeatureKind kind : {FeatureKind::kBytes, FeatureKind::kInt64, FeatureKind::kFloat}) {
     std::vector<penstock::records::FeatureRequest> requests = {{.key = "contents"}, {.key = "a", .kind = kind}};
-    if (listed.ok() && listed->front().key != "contents") requests.push_back({.key = listed->front().key, .kind = kind});
+    if (listed.ok() && listed->front().key != "contents")
+      requests.push_back({.key = listed->front().key, .kind = kind});
     const auto parser = FileRowParser::Create(requests, {.max_value_bytes = kMaxValueBytes});
     if (!parser.ok()) continue;  // a key that is no path of JSON
     penstock::records::ParsedExample values;
@@ -47,7 +48,8 @@ bool CheckRecord(std::string_view record) {
       PS_CHECK(!value.missing || value.count() == 0);
       PS_CHECK(value.own.size() <= kMaxValueBytes);
       for (const std::string_view each : value.bytes) {
-        PS_CHECK(penstock::fuzz::IsInside(each, record) || penstock::fuzz::IsInside(each, {value.own.data(), value.own.size()}));
+        PS_CHECK(penstock::fuzz::IsInside(each, record) ||
+                 penstock::fuzz::IsInside(each, {value.own.data(), value.own.size()}));
       }
     }
   }
@@ -62,10 +64,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(copy.get(), size);
   CheckRecord(bytes);
   const penstock::fuzz::BytesFile file(bytes);
-  const auto walker = penstock::sources::RecordWalker::Start(
-      &file, {.compression = penstock::sources::Compression::kNone,
-              .container = penstock::sources::ContainerKind::kManifest,
-              .max_record_bytes = 1 << 16});
+  const auto walker =
+      penstock::sources::RecordWalker::Start(&file, {.compression = penstock::sources::Compression::kNone,
+                                                     .container = penstock::sources::ContainerKind::kManifest,
+                                                     .max_record_bytes = 1 << 16});
   if (!walker.ok()) {
     PS_CHECK(!absl::IsInternal(walker.status()));
     return 0;

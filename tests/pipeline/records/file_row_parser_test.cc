@@ -78,8 +78,9 @@ TEST(FileRowParser, ARecordWithoutItsFileIsBadOnlyIfAFeatureNeedsIt) {
 }
 
 TEST(FileRowParser, WrongRequestsAndRecordsAreRejected) {
-  EXPECT_THAT(std::string(FileRowParser::Create({{.key = "contents", .kind = FeatureKind::kInt64}}, {}).status().message()),
-              HasSubstr("feature \"contents\" is the bytes of a file, so its type must be BYTES"));
+  EXPECT_THAT(
+      std::string(FileRowParser::Create({{.key = "contents", .kind = FeatureKind::kInt64}}, {}).status().message()),
+      HasSubstr("feature \"contents\" is the bytes of a file, so its type must be BYTES"));
   const auto parser = FileRowParser::Create({{.key = "contents", .element_bytes = 4}}, {});
   ParsedExample values;
   EXPECT_TRUE(parser->Parse(Record("csv\na\n1\n", "12345678"), &values).ok());

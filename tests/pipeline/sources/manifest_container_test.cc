@@ -2,9 +2,9 @@
 // storage that answers later; and what a reader sees of files that are missing, change, or are outside of the roots.
 #include "pipeline/sources/manifest/manifest_container.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -66,8 +66,8 @@ class Manifests : public ::testing::Test {
   std::unique_ptr<ShardReader> Reader(const std::string& name, ShardIndex index) const {
     auto file = storage::LocalFiles()->OpenAndWait(PathOf(name));
     EXPECT_TRUE(file.ok()) << file.status();
-    auto reader = ShardReader::Open(*std::move(file), std::make_shared<const ShardIndex>(std::move(index)),
-                                    {.files = Access()});
+    auto reader =
+        ShardReader::Open(*std::move(file), std::make_shared<const ShardIndex>(std::move(index)), {.files = Access()});
     EXPECT_TRUE(reader.ok()) << reader.status();
     return *std::move(reader);
   }
@@ -122,10 +122,13 @@ TEST_F(Manifests, ARecordIsARowWithTheBytesOfItsFile) {
   Write("cat/0.jpg", TestBytes(5000, 1));
   Write("dog/1.jpg", TestBytes(70'000, 2));
   Write("empty", "");
-  const std::string csv = "\xEF\xBB\xBF" "file,label\r\ncat/0.jpg,0\r\n\"dog/1.jpg\",1\n\nempty,2";
+  const std::string csv =
+      "\xEF\xBB\xBF"
+      "file,label\r\ncat/0.jpg,0\r\n\"dog/1.jpg\",1\n\nempty,2";
   const std::string tsv = "label\tfile\n0\tcat/0.jpg\n1\tdog/1.jpg\n2\tempty\n";
-  const std::string jsonl = "{\"file\": \"cat/0.jpg\", \"label\": 0}\n\n{\"label\": 1, \"file\": \"dog/1.jpg\"}\r\n"
-                            "{\"file\":\"empty\"}";
+  const std::string jsonl =
+      "{\"file\": \"cat/0.jpg\", \"label\": 0}\n\n{\"label\": 1, \"file\": \"dog/1.jpg\"}\r\n"
+      "{\"file\":\"empty\"}";
   for (const std::string& text : {csv, tsv, jsonl}) {
     for (const bool gzip : {false, true}) {
       SCOPED_TRACE(absl::StrCat(text, gzip ? ", gzip" : ""));
@@ -158,7 +161,8 @@ TEST_F(Manifests, ARecordIsARowWithTheBytesOfItsFile) {
 TEST_F(Manifests, PartsOfAFileAreCutFromIt) {
   const std::string bytes = TestBytes(10'000, 3);
   Write("archive.bin", bytes);
-  Write("parts.csv", "where,start,size\narchive.bin,0,100\narchive.bin,9000,1000\narchive.bin,10000,0\narchive.bin,9999,1\n");
+  Write("parts.csv",
+        "where,start,size\narchive.bin,0,100\narchive.bin,9000,1000\narchive.bin,10000,0\narchive.bin,9999,1\n");
   const records::ManifestFields fields{.file = "where", .offset = "start", .length = "size"};
   const auto reader = Reader("parts.csv", fields);
   const std::vector<std::pair<size_t, size_t>> parts = {{0, 100}, {9000, 1000}, {10'000, 0}, {9999, 1}};
@@ -205,14 +209,19 @@ TEST_F(Manifests, ARowWithoutAFileIsARecordWithTheReason) {
 
 TEST_F(Manifests, APartOutsideOfItsFileIsNone) {
   Write("here", "0123456789");
-  Write("list.jsonl", "{\"file\":\"here\",\"at\":0,\"n\":10}\n{\"file\":\"here\",\"at\":11,\"n\":0}\n"
-                      "{\"file\":\"here\",\"at\":1,\"n\":10}\n{\"file\":\"here\",\"at\":-1,\"n\":1}\n"
-                      "{\"file\":\"here\",\"n\":1}\n{\"file\":[\"here\",\"here\"],\"at\":0,\"n\":1}\n"
-                      "{\"file\":\"here\",\"at\":1,\"n\":9223372036854775807}\n");
+  Write("list.jsonl",
+        "{\"file\":\"here\",\"at\":0,\"n\":10}\n{\"file\":\"here\",\"at\":11,\"n\":0}\n"
+        "{\"file\":\"here\",\"at\":1,\"n\":10}\n{\"file\":\"here\",\"at\":-1,\"n\":1}\n"
+        "{\"file\":\"here\",\"n\":1}\n{\"file\":[\"here\",\"here\"],\"at\":0,\"n\":1}\n"
+        "{\"file\":\"here\",\"at\":1,\"n\":9223372036854775807}\n");
   const auto reader = Reader("list.jsonl", {.file = "file", .offset = "at", .length = "n"});
-  const std::vector<std::string> reasons = {"", "has 10 bytes, and the row names bytes from 11", "from 1 to 11",
-                                            "the field 'at' has no number", "the field 'at' has no number",
-                                            "has 2 values, not the name of a file", "has 10 bytes"};
+  const std::vector<std::string> reasons = {"",
+                                            "has 10 bytes, and the row names bytes from 11",
+                                            "from 1 to 11",
+                                            "the field 'at' has no number",
+                                            "the field 'at' has no number",
+                                            "has 2 values, not the name of a file",
+                                            "has 10 bytes"};
   for (uint64_t k = 0; k < reasons.size(); ++k) {
     const auto data = ReadAll(*reader, k, nullptr);
     const FramedFile framed = Parsed(data);
@@ -224,7 +233,7 @@ TEST_F(Manifests, APartOutsideOfItsFileIsNone) {
 TEST_F(Manifests, AManifestWithoutAnyFileIsRefused) {
   Write("list.csv", "file\ngone1\ngone2\n");
   EXPECT_THAT(std::string(Index("list.csv").status().message()),
-              AllOf(HasSubstr("none of its rows has a file; record 0: "), HasSubstr("gone1")));
+              AllOf(HasSubstr("no row has a file; record 0: "), HasSubstr("gone1")));
   Write("one.csv", "picture\nhere\n");
   EXPECT_THAT(std::string(Index("one.csv").status().message()),
               AllOf(HasSubstr("its only row has no file: the row has no field file, file_name, filename, path, url"),
@@ -235,7 +244,7 @@ TEST_F(Manifests, AManifestWithoutAnyFileIsRefused) {
   EXPECT_EQ(Index("empty.csv")->record_count(), 0);
 }
 
-// What the reader says of the file of record 0 after a change.
+// The reader's error for the file of record 0 after a change.
 TEST_F(Manifests, AFileThatIsNotTheIndexedOneIsADamagedRead) {
   const auto set_time = [this](const std::string& name, int64_t seconds) {
     const timespec times[2] = {{seconds, 0}, {seconds, 123}};
@@ -431,8 +440,8 @@ TEST(ManifestsOfObjects, AnObjectIsReadInTheIndexedState) {
   ASSERT_TRUE(index.ok()) << index.status();
   ASSERT_EQ(index->record_count(), 604);
   for (uint64_t k = 600; k < 604; ++k) EXPECT_FALSE(index->files().HasFile(k));
-  const auto reader = ShardReader::Open(*std::move(file), std::make_shared<const ShardIndex>(*index),
-                                        {.files = options.files});
+  const auto reader =
+      ShardReader::Open(*std::move(file), std::make_shared<const ShardIndex>(*index), {.files = options.files});
   ASSERT_TRUE(reader.ok()) << reader.status();
   for (uint64_t k = 0; k < 600; k += 37) {
     const auto data = ReadAll(**reader, k, nullptr);

@@ -1,4 +1,4 @@
-// Tokens of Megatron-LM: its sequences as records, in each type of integers, and files that are not what their index says.
+// Tokens of Megatron-LM: its sequences as records, in each type of integers, and files that contradict their index.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
