@@ -101,7 +101,8 @@ TEST_F(CoordinatorSelection, AnOlderWorkerNeitherPreparesNorServesTheJob) {
   EXPECT_THAT(TasksIn(h.Beat("old")), IsEmpty());
   EXPECT_THAT(h.JobStatus("train").waiting(),
               HasSubstr("no live worker knows dataset.select, names of data sets, "
-                        "blend, JSONL, TEXT, CSV, TSV, NPY, windows, pad, UINT32 or UINT64; upgrade the workers"));
+                        "blend, JSONL, TEXT, CSV, TSV, NPY, MANIFEST, MEGATRON, windows, pad, UINT32 or UINT64; "
+                        "upgrade the workers"));
   Register("new", 2);
   Work("new", 25);
   EXPECT_THAT(h.OwnersOf("train"), ::testing::ElementsAre("new"));
@@ -111,10 +112,14 @@ TEST_F(CoordinatorSelection, AnOlderWorkerNeitherPreparesNorServesTheJob) {
 TEST_F(CoordinatorSelection, AnOlderWorkerGetsNoJobOfTypesThatItLacks) {
   Register("old", 1);
   v1::JobSpec raw = SimpleSpec("raw", 30), cast = SimpleSpec("cast", 30), known = SimpleSpec("known", 30);
+  v1::JobSpec padded = SimpleSpec("padded", 30), named = SimpleSpec("named", 30), tokens = SimpleSpec("tokens", 30);
+  padded.mutable_features()->Add()->mutable_pad()->set_length(4);
+  named.mutable_dataset(0)->set_source(v1::Source::MANIFEST);
+  tokens.mutable_dataset(0)->set_source(v1::Source::MEGATRON);
   raw.add_features()->set_decode_raw(v1::UINT32);
   cast.add_ops()->mutable_cast()->set_to(v1::UINT64);
   known.add_ops()->mutable_cast()->set_to(v1::INT64);
-  for (const v1::JobSpec& spec : {raw, cast}) h.Do<v1::SubmitReply>(SubmitOf(spec));
+  for (const v1::JobSpec& spec : {raw, cast, padded, named, tokens}) h.Do<v1::SubmitReply>(SubmitOf(spec));
   EXPECT_THAT(TasksIn(h.Beat("old")), IsEmpty());
   h.Do<v1::SubmitReply>(SubmitOf(known));
   EXPECT_EQ(TasksIn(h.Beat("old")).size(), 1u);
