@@ -49,6 +49,11 @@ bool LeadsUp(const std::string& part) {
   return decoded == ".." || decoded == "." || decoded.find('/') != std::string::npos;
 }
 
+// Returns whether an absolute path or a URL is in the root. No object is in "/".
+bool Holds(const storage::Storage& storage, const DataRoot& root, const std::string& path) {
+  return IsOfObjects(storage, root) != storage.IsLocal(path) && IsInside(path, root.path);
+}
+
 std::string RootList(const std::vector<DataRoot>& roots) {
   if (roots.empty()) return "none are configured";
   return absl::StrJoin(roots, ", ",
@@ -405,7 +410,7 @@ absl::StatusOr<DatasetFile> PlaceNamedFile(const storage::Storage& storage, cons
                                            const storage::StoredName& found, const std::vector<DataRoot>& roots) {
   const std::string& real = storage.IsLocal(path) ? found.resolved : path;
   for (const DataRoot& root : roots) {
-    if (!IsInside(real, root.path)) continue;
+    if (!Holds(storage, root, real)) continue;
     if (found.kind != storage::StoredEntry::Kind::kFile) {
       return absl::InvalidArgumentError(absl::StrCat(path, " is no regular file"));
     }
@@ -422,7 +427,7 @@ std::string PathForIndex(const storage::Storage& storage, const std::string& fol
                          const std::vector<DataRoot>& roots) {
   if (IsInside(file.path, folder)) return file.path.substr(folder == "/" ? 1 : folder.size() + 1);
   const bool same_root = std::any_of(roots.begin(), roots.end(), [&](const DataRoot& root) {
-    return root.name == file.root && IsInside(folder, root.path);
+    return root.name == file.root && Holds(storage, root, folder);
   });
   if (!same_root || !storage.IsLocal(file.path)) return absl::StrCat("//", file.root, "/", file.relative_path);
   return std::filesystem::path(file.path).lexically_relative(folder).string();
@@ -450,7 +455,7 @@ absl::StatusOr<std::string> PathFromIndex(const storage::Storage& storage, const
   if (goes_up && storage.IsLocal(path)) path = std::filesystem::path(path).lexically_normal().string();
   const bool inside =
       (!goes_up || storage.IsLocal(path)) &&
-      std::any_of(roots.begin(), roots.end(), [&](const DataRoot& root) { return IsInside(path, root.path); });
+      std::any_of(roots.begin(), roots.end(), [&](const DataRoot& root) { return Holds(storage, root, path); });
   if (inside) return path;
   return absl::PermissionDeniedError(absl::StrCat(path, " is outside of the data roots (", RootList(roots), ")"));
 }

@@ -24,6 +24,7 @@
 #include "pipeline/sources/index_builder.h"
 #include "pipeline/sources/shard_reader.h"
 #include "pipeline/sources/verify.h"
+#include "pipeline/storage/files.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/sources/test_shards.h"
 #include "tests/pipeline/storage/memory_storage.h"
@@ -450,6 +451,32 @@ TEST(ManifestsOfObjects, AnObjectIsReadInTheIndexedState) {
   ASSERT_TRUE(storage.Put("mem://bucket/photos/5", "bytes of X").ok());
   const absl::Status changed = ReadAll(**reader, 5, nullptr).status();
   EXPECT_TRUE(absl::IsDataLoss(changed)) << changed;
+}
+
+// A manifest on a disk may name objects, if a root has them. The root "/" has none.
+TEST_F(Manifests, ALocalManifestNamesObjects) {
+  storage::MemoryStorage objects;
+  ASSERT_TRUE(objects.Put("mem://bucket/photo", "bytes").ok());
+  const auto files = storage::FilesBy(storage::LocalFiles(), {{"mem", [&objects] { return &objects; }}});
+  Write("list.csv", "file\nmem://bucket/photo\nlocal\n");
+  Write("local", "more bytes");
+  IndexOptions options = Options();
+  std::vector<DataRoot> roots = {{.name = "local", .path = "/", .given = {}},
+                                 {.name = "mem", .path = "mem:/", .given = {}}};
+  options.files = AccessTo(files.get(), roots);
+  const absl::StatusOr<ShardIndex> index = BuildShardIndex(**OpenFile(PathOf("list.csv")), options);
+  ASSERT_TRUE(index.ok()) << index.status();
+  EXPECT_EQ(index->files().Piece(0).path, "//mem/bucket/photo");
+  const auto reader = ShardReader::Open(*files->OpenAndWait(PathOf("list.csv")),
+                                        std::make_shared<const ShardIndex>(*index), {.files = options.files});
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_EQ(Parsed(ReadAll(**reader, 0, nullptr)).file, "bytes");
+  EXPECT_EQ(Parsed(ReadAll(**reader, 1, nullptr)).file, "more bytes");
+  roots.pop_back();
+  options.files = AccessTo(files.get(), roots);
+  const absl::StatusOr<ShardIndex> confined = BuildShardIndex(**OpenFile(PathOf("list.csv")), options);
+  ASSERT_TRUE(confined.ok()) << confined.status();
+  EXPECT_THAT(confined->files().Piece(0).error, HasSubstr("mem://bucket/photo is outside of the data roots"));
 }
 
 }  // namespace
