@@ -412,6 +412,7 @@ absl::StatusOr<ShardTable::Loaded> ShardTable::Load(uint32_t number, std::shared
 bool ShardTable::FinishLoad(uint32_t number, absl::StatusOr<Loaded> loaded, bool last, Nanos* again) {
   Shard& shard = shards_[number];
   const absl::Status status = loaded.status();
+  if (status.ok()) NoteRootsOf(*loaded->index);
   std::vector<std::weak_ptr<ReadyWaiter>> waiters;
   std::shared_ptr<const sources::ShardIndex> index;
   {
@@ -425,7 +426,6 @@ bool ShardTable::FinishLoad(uint32_t number, absl::StatusOr<Loaded> loaded, bool
     shard.failure = status;
     if (status.ok()) {
       shard.failures = 0;
-      NoteRootsOf(*loaded->index);
       if (shard.index != loaded->index) {
         DropIndex(&shard);
         shard.index = loaded->index;

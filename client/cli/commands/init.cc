@@ -112,8 +112,10 @@ class Init final : public Command {
         absl::StrCat(is_same ? "kept " : "wrote ", path, ", a manifest of ", Count(found.files.size(), "image"),
                      found.files.labeled() ? absl::StrCat(" in ", Count(found.labels.size(), "class folder")) : ""));
     if (found.files.left_out() > 0) {
-      notes_.push_back(absl::StrCat("left out: ", Count(found.files.left_out(), "file"), " that is no image, such as ",
-                                    found.files.first_left_out()));
+      notes_.push_back(
+          absl::StrCat("left out: ", Count(found.files.left_out(), "file"),
+                       found.files.left_out() == 1 ? " that is no image: " : " that are no images, such as ",
+                       found.files.first_left_out()));
     }
     if (found.stray > 0) {
       notes_.push_back(absl::StrCat("left out: ", Count(found.stray, "file"), " beside the class folders"));
