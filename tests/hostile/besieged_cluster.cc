@@ -32,7 +32,7 @@ constexpr uint64_t kEpochs = 8;
 constexpr std::chrono::milliseconds kStep(20);  // time that the trainer takes for a step
 constexpr double kLongest = 20;  // seconds of a wait or a health check, on a machine that other programs may fill
 constexpr std::chrono::milliseconds kBetweenProbes(50);
-constexpr std::chrono::minutes kUntilNamed(1);
+constexpr std::chrono::minutes kUntilNamed(4);  // seconds, unless other programs keep the attacker waiting
 
 uint16_t PortOf(const std::string& address) {
   return static_cast<uint16_t>(std::atoi(address.substr(address.rfind(':') + 1).c_str()));

@@ -27,6 +27,11 @@ class Convert final : public Command {
     flags->AddStrings("drop", &texts_, "COLUMN", "leave a column out; may be repeated");
     flags->AddString("split", &text_, "NAME", "a part of a data set of Hugging Face, MDS or LitData, such as train");
     flags->AddSwitch("trust", &given_, "unpickle columns, which runs code that the files contain");
+    flags->AddStrings("tokenize", &texts_, "COLUMN=TOKENIZER",
+                      "replace texts by tokens of a tokenizer.json, a SentencePiece model or tiktoken:NAME; may be "
+                      "repeated");
+    flags->AddString("begin-token", &text_, "TOKEN", "a token, or its number, before the tokens of each text");
+    flags->AddString("end-token", &text_, "TOKEN", "a token, or its number, after the tokens of each text");
     flags->AddUint("processes", &number_, "N",
                    "processes that read (default: the CPUs of this container); the shards are the same");
     flags->AddString("prefix", &text_, "NAME", "shards are called NAME-00000.tfrecord ... (default: data)");

@@ -7,9 +7,11 @@ from typing import Any, Callable, List, Sequence, Tuple, Union
 
 import numpy as np
 
+from ._column_options import ColumnOptions
 from ._convert_source import ConvertedColumn
 from ._frames import Fixed, Variable, key_bytes
 from ._packing import DATA_TYPES
+from ._token_columns import token_column
 
 _BYTES, _FLOAT, _INT64, _ARRAY = b"\x01", b"\x02", b"\x03", b"\x04"
 _ONE = struct.pack("<BI", 1, 1)
@@ -75,8 +77,11 @@ def list_column(name: str, dtype: Any) -> Tuple[ConvertedColumn, Encode]:
     return ConvertedColumn(name, f"lists of {dtype}", feature, "[*]"), encode
 
 
-def text_column(name: str, source: str) -> Tuple[ConvertedColumn, Encode]:
+def text_column(name: str, source: str, options: ColumnOptions) -> Tuple[ConvertedColumn, Encode]:
     """Returns the column of an array of bytes or str, and its encoder."""
+    if name in options.tokenizers:
+        column, tokens = token_column(name, source, options.tokenizers[name])
+        return column, lambda array: tokens(array.tolist(), None)
     head = key_bytes(name) + _BYTES + _ONE
 
     def encode(array: Any) -> Variable:

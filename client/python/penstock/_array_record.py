@@ -10,7 +10,8 @@ import numpy as np
 from array_record.python.array_record_module import ArrayRecordReader
 
 from ._array_columns import text_column
-from ._convert_source import PIECE_BYTES, ConvertedColumn, Frames, Piece, Source, check_drop
+from ._column_options import ColumnOptions
+from ._convert_source import PIECE_BYTES, BadValue, ConvertedColumn, Frames, Piece, Source
 from ._errors import ConfigurationError, DataError
 from ._examples import features_of
 from ._frames import Variable, frames
@@ -23,9 +24,10 @@ _MOST_ROWS = 4096
 class ArrayRecords(Source):
     """The records of files, one file after another. Nothing in them is unpickled."""
 
-    def __init__(self, name: str, paths: List[str], drop: List[str]) -> None:
+    def __init__(self, name: str, paths: List[str], options: ColumnOptions) -> None:
         self.name = name
         self._paths = paths
+        self._options = options
         self._open: Dict[int, Any] = {}
         self.pieces: List[Piece] = []
         digest = hashlib.sha256()
@@ -36,13 +38,15 @@ class ArrayRecords(Source):
         first = self._read(0, 0, 1)[0]
         features = features_of(first)
         self._holds_examples = features is not None
-        check_drop(name, drop, [] if features else [_RECORD])
-        if drop:
+        if self._holds_examples and options.tokenizers:
+            raise ConfigurationError(f"tokenize: {name} has Examples, which stay as they are; tokenize them in Loader.map")
+        options.check(name, [] if features else [_RECORD])
+        if options.drop:
             raise ConfigurationError(f"{name} has no column with values")
         self.columns = (
             [ConvertedColumn(key, "feature of an Example", kind, "") for key, kind in sorted(features.items())]
             if features
-            else [text_column(_RECORD, "bytes")[0]]
+            else [text_column(_RECORD, "bytes", options)[0]]
         )
         self._content = f"{self.rows} records, {digest.hexdigest()[:16]}"
 
@@ -82,7 +86,7 @@ class ArrayRecords(Source):
         raise DataError(f"{self._paths[number]}: {reason}") from None
 
     def arguments(self) -> Dict[str, str]:
-        return {"source": self.name, "content": self._content}
+        return {"source": self.name, "content": self._content, **self._options.arguments()}
 
     def frames(self, piece: Piece, skip: int) -> Frames:
         number, at = piece.place
@@ -91,6 +95,9 @@ class ArrayRecords(Source):
             return Frames(b"".join([frame(RECORD, record) for record in found]), len(found), {}, {})
         values = np.empty(len(found), object)
         values[:] = found
-        encoded = text_column(_RECORD, "bytes")[1](values)
+        try:
+            encoded = text_column(_RECORD, "bytes", self._options)[1](values)
+        except BadValue as bad:
+            self._fail(number, f"record {at + skip + bad.row} {bad}")
         assert isinstance(encoded, Variable)
         return Frames(frames(len(found), [], [encoded]), len(found), {}, {})

@@ -9,10 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ._convert_source import ConvertedColumn, refusal
+from ._column_options import ColumnOptions
+from ._convert_source import BadValue, ConvertedColumn, refusal
 from ._errors import ConfigurationError
 from ._frames import Fixed, Variable, frames, key_bytes, list_of_bytes
 from ._packing import DATA_TYPES
+from ._token_columns import no_text, token_column
+from ._tokenizers import Tokenizer
 
 _BYTES, _FLOAT, _INT64, _ARRAY = b"\x01", b"\x02", b"\x03", b"\x04"
 _ONE = b"\x01\x01\x00\x00\x00"  # a single value: u8 1, u32 1
@@ -31,22 +34,15 @@ class _No(Exception):
     """A type without a counterpart. The text is the reason."""
 
 
-class NullInList(Exception):
-    """A list has a null in it, which a record's list cannot have. `row` is the row of the array."""
-
-    def __init__(self, row: int) -> None:
-        super().__init__(row)
-        self.row = row
-
-
-def arrow_columns(schema: Any, what: str, drop: List[str]) -> List[ArrowColumn]:
+def arrow_columns(schema: Any, what: str, options: ColumnOptions) -> List[ArrowColumn]:
     """Returns the columns of a table; fields of structs are columns of their own. Raises ConfigurationError that names each
     column without a counterpart.
     """
+    options.check(what, column_names(schema))
     out: List[ArrowColumn] = []
     refused: List[str] = []
     for field in schema:
-        _add((field.name,), field.type, drop, out, refused)
+        _add((field.name,), field.type, options, out, refused)
     if refused:
         raise refusal(what, refused)
     names = [column.column.name for column in out]
@@ -59,7 +55,7 @@ def arrow_columns(schema: Any, what: str, drop: List[str]) -> List[ArrowColumn]:
 
 
 def column_names(schema: Any) -> List[str]:
-    """Returns the names that drop may have: of columns, and of the fields in structs."""
+    """Returns the names of columns, and of the fields in structs."""
     out: List[str] = []
 
     def walk(path: str, kind: Any) -> None:
@@ -94,10 +90,9 @@ def encoded_batch(columns: List[ArrowColumn], batch: Any, place: str, row: int, 
             missing[name] = missing.get(name, 0) + array.null_count
         try:
             value = column.encode(array)
-        except NullInList as null:
+        except BadValue as bad:
             raise ConfigurationError(
-                f"{place}, row {row + null.row}: column {name!r} has a list with a null in it, which a record's list cannot "
-                "have; leave the column out with drop (--drop)"
+                f"{place}, row {row + bad.row}: column {name!r} {bad}; leave the column out with drop (--drop)"
             ) from None
         if isinstance(value, Fixed):
             fixed.append(value)
@@ -106,18 +101,37 @@ def encoded_batch(columns: List[ArrowColumn], batch: Any, place: str, row: int, 
     return frames(batch.num_rows, fixed, variable)
 
 
-def _add(path: Tuple[str, ...], kind: Any, drop: List[str], out: List[ArrowColumn], refused: List[str]) -> None:
+def _add(
+    path: Tuple[str, ...], kind: Any, options: ColumnOptions, out: List[ArrowColumn], refused: List[str]
+) -> None:
     name = ".".join(path)
-    if name in drop:
+    if name in options.drop:
+        return
+    if name in options.tokenizers:
+        out.append(_token_column(name, path, kind, options.tokenizers[name]))
         return
     if pa.types.is_struct(kind):
         for field in kind:
-            _add((*path, field.name), field.type, drop, out, refused)
+            _add((*path, field.name), field.type, options, out, refused)
         return
     try:
         out.append(_column(name, path, kind))
     except _No as no:
         refused.append(f"{name}: {kind} ({no})")
+
+
+def _token_column(name: str, path: Tuple[str, ...], kind: Any, tokenizer: Tokenizer) -> ArrowColumn:
+    plain, simplify = _plain(kind)
+    if not _is_text(plain):
+        raise no_text(name, str(kind))
+    column, encode = token_column(name, str(kind), tokenizer)
+
+    def tokens(array: Any) -> Variable:
+        # As bytes, because a conversion of a whole array to str does not name the text that is not UTF-8.
+        texts = (simplify(array) if simplify else array).cast(pa.large_binary())
+        return encode(texts.to_pylist(), _valid(texts))
+
+    return ArrowColumn(column, path, tokens)
 
 
 def _column(name: str, path: Tuple[str, ...], kind: Any) -> ArrowColumn:
@@ -284,7 +298,8 @@ def _no_inner_nulls(array: Any) -> None:
         if not isinstance(inner, (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray)):
             return
         inner = inner.flatten()
-    raise NullInList(next(row for row, value in enumerate(array) if value.is_valid and _has_null(value.as_py())))
+    row = next(row for row, value in enumerate(array) if value.is_valid and _has_null(value.as_py()))
+    raise BadValue(row, "has a list with a null in it, which a record's list cannot have")
 
 
 def _has_null(value: Any) -> bool:

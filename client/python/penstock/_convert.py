@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, NamedTuple, Sequence, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 from ._arguments import path_text
+from ._column_options import ColumnOptions
 from ._convert_child import ShardProgram
 from ._convert_progress import Progress
 from ._convert_readers import BrokenOutput, Readers, write_all
@@ -14,6 +15,7 @@ from ._cpus import available_cpus
 from ._errors import ConfigurationError
 from ._sizes import parse_size
 from ._sources import open_source
+from ._tokenizers import Token, tokenizers_of
 from ._tracebacks import public
 
 
@@ -47,6 +49,9 @@ def convert(
     shard_bytes: Union[int, str] = "128MiB",
     dry_run: bool = False,
     trust: bool = False,
+    tokenize: Optional[Mapping[str, Union[str, os.PathLike[str]]]] = None,
+    begin_token: Token = None,
+    end_token: Token = None,
 ) -> Conversion:
     """Writes the rows of `source` as shards `out`/`prefix`-00000.tfrecord ..., and a job file that reads them back bit for
     bit:
@@ -64,10 +69,15 @@ def convert(
     for each CPU, and this process alone for a data set in Python); the shards do not depend on their number. With `dry_run`,
     nothing is written, and the result has the columns.
 
+    `tokenize` replaces columns of texts by tokens, which are ragged int32: {"text": "tokenizer.json"}. A tokenizer is a
+    tokenizer.json of Hugging Face or a folder that has one, a model of SentencePiece, or "tiktoken:NAME". `begin_token` and
+    `end_token`, by text or number, stand before and after the tokens of each text.
+
     If the process is killed, the same call continues after the last finished shard. Raises ConfigurationError for a
     column that a record cannot hold, and for a folder with shards of another source or other arguments.
     """
-    found = open_source(source, list(drop), split, trust)
+    options = ColumnOptions(drop, tokenizers_of(tokenize, begin_token, end_token))
+    found = open_source(source, options, split, trust)
     return run(found, out, processes=processes, prefix=prefix, shard_bytes=shard_bytes, dry_run=dry_run)
 
 

@@ -6,14 +6,16 @@ import argparse
 import json
 import os
 import sys
-from typing import Any, List, NoReturn
+from typing import Any, Dict, List, NoReturn
 
+from ._column_options import ColumnOptions
 from ._convert import Conversion, run
 from ._convert_source import ConvertedColumn
-from ._errors import PenstockError
+from ._errors import ConfigurationError, PenstockError
 from ._program import find_program
 from ._sizes import parse_size
 from ._sources import open_source
+from ._tokenizers import tokenizers_of
 
 _FAILED, _USAGE = 1, 2
 
@@ -34,6 +36,9 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--drop", action="append", default=[])
     out.add_argument("--split", default="")
     out.add_argument("--trust", action="store_true")
+    out.add_argument("--tokenize", action="append", default=[])
+    out.add_argument("--begin-token")
+    out.add_argument("--end-token")
     out.add_argument("--processes", type=int, default=0)
     out.add_argument("--prefix", default="data")
     out.add_argument("--shard-bytes", default="128MiB")
@@ -70,7 +75,8 @@ def main(arguments: List[str]) -> int:
 
 
 def _convert(flags: Any) -> None:
-    source = open_source(flags.source, flags.drop, flags.split, flags.trust)
+    tokenizers = tokenizers_of(_pairs(flags.tokenize), flags.begin_token, flags.end_token)
+    source = open_source(flags.source, ColumnOptions(flags.drop, tokenizers), flags.split, flags.trust)
     if not flags.json:
         print(table(source.columns), flush=True)
     result = run(
@@ -86,6 +92,19 @@ def _convert(flags: Any) -> None:
         print(json.dumps({**result._asdict(), "columns": columns}))
     else:
         print(summary(result, flags.dry_run))
+
+
+def _pairs(texts: List[str]) -> Dict[str, str]:
+    """Returns the columns and tokenizers that --tokenize names."""
+    out: Dict[str, str] = {}
+    for text in texts:
+        column, equals, place = text.partition("=")
+        if not (column and equals and place):
+            raise ConfigurationError(f"--tokenize {text}: COLUMN=TOKENIZER is expected, such as text=tokenizer.json")
+        if column in out:
+            raise ConfigurationError(f"--tokenize: column {column!r} is given twice")
+        out[column] = place
+    return out
 
 
 def summary(result: Conversion, dry_run: bool) -> str:

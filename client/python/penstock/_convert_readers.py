@@ -154,8 +154,11 @@ def _sendable(error: Exception) -> Exception:
     return error
 
 
-def _end_with(parent: int) -> None:
-    """Ends this process when its parent ends, so that nothing holds the pipe to the program open."""
+def _begin(parent: int) -> None:
+    """Makes this process end when its parent ends, so that nothing holds the pipe to the program open. The library
+    tokenizers starts no threads: the readers are enough.
+    """
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         raise SystemExit(1)
@@ -164,7 +167,7 @@ def _end_with(parent: int) -> None:
 def _forked(
     connection: Connection, others: List[Connection], out: int, parent: int, source: Source, pieces: List[Piece], skip: int
 ) -> None:
-    _end_with(parent)
+    _begin(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for other in others:
         other.close()
@@ -176,7 +179,7 @@ def main(fd: int, out: int, parent: int) -> None:
     """Runs in a reader's process."""
     from multiprocessing.connection import Connection  # noqa: PLC0415
 
-    _end_with(parent)
+    _begin(parent)
     connection = Connection(fd)
     with contextlib.suppress(EOFError, OSError):
         source, pieces, skip = connection.recv()

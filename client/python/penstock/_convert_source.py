@@ -41,6 +41,14 @@ class Frames(NamedTuple):
     columns: Dict[str, ConvertedColumn]  # columns that the rows so far have, if only the rows define them
 
 
+class BadValue(Exception):
+    """A value without a counterpart in a record. `row` is its row in the array. The text follows the column's name."""
+
+    def __init__(self, row: int, reason: str) -> None:
+        super().__init__(reason)
+        self.row = row
+
+
 class Source:
     """Rows in an order that does not change. A process pickles it for its readers, except where `is_local` is true."""
 
@@ -79,9 +87,3 @@ def refusal(what: str, refused: List[str]) -> ConfigurationError:
     """Returns the error for columns without a counterpart in a record."""
     some = "\n".join(f"  {line}" for line in refused)
     return ConfigurationError(f"{what} has columns that a record cannot hold:\n{some}\nLeave them out: drop (--drop COLUMN)")
-
-
-def check_drop(what: str, drop: List[str], names: List[str]) -> None:
-    for name in drop:
-        if name not in names:
-            raise ConfigurationError(f"drop: {what} has no column {name!r}; it has {', '.join(names)}")

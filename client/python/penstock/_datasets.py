@@ -6,10 +6,11 @@ import hashlib
 import itertools
 from typing import Any, Dict, Iterator, List
 
-from ._convert_source import Frames, Piece, Source, check_drop
+from ._column_options import ColumnOptions
+from ._convert_source import Frames, Piece, Source
 from ._errors import ConfigurationError
 from ._packing import FEATURES, frame
-from ._values import RowEncoder
+from ._values import RowEncoder, names_of
 
 # Small pieces: rows of Python may take long, and a killed run repeats an unfinished piece.
 _PIECE_BYTES, _MOST_ROWS = 1 << 20, 64
@@ -20,15 +21,12 @@ class _PythonSource(Source):
 
     is_local = True
 
-    def __init__(self, dataset: Any, drop: List[str], first: object) -> None:
+    def __init__(self, dataset: Any, options: ColumnOptions, first: object) -> None:
         self.name = f"the {type(dataset).__name__}"
-        self._encoder = RowEncoder(drop)
-        self._drop = sorted(set(drop))
+        self._encoder = RowEncoder(options)
+        self._options = options
         self._first = len(self._encoded(0, first, {}))
-        if drop:
-            names = RowEncoder([])
-            names.encoded(first, {})
-            check_drop(self.name, drop, [*names.columns, *{name.rsplit(".", 1)[0] for name in names.columns}])
+        options.check(self.name, names_of(first))
         self.pieces = []
 
     @property
@@ -45,12 +43,12 @@ class _PythonSource(Source):
 class IndexedRows(_PythonSource):
     """A data set with a length and an index, such as a list or a map-style data set of PyTorch."""
 
-    def __init__(self, dataset: Any, drop: List[str]) -> None:
+    def __init__(self, dataset: Any, options: ColumnOptions) -> None:
         count = len(dataset)
         if count == 0:
             raise ConfigurationError(f"the {type(dataset).__name__} has no rows")
         self._dataset = dataset
-        super().__init__(dataset, drop, dataset[0])
+        super().__init__(dataset, options, dataset[0])
         size = max(1, min(_MOST_ROWS, _PIECE_BYTES // self._first))
         self.pieces = [Piece(begin, min(size, count - begin), ()) for begin in range(0, count, size)]
 
@@ -59,8 +57,8 @@ class IndexedRows(_PythonSource):
         digest = hashlib.sha256()
         for number in sorted({0, self.rows // 2, self.rows - 1}):
             digest.update(self._encoded(number, self._dataset[number], {}))
-        arguments = {"source": self.name, "content": f"{self.rows} rows, {digest.hexdigest()[:16]}"}
-        return {**arguments, **({"drop": ", ".join(self._drop)} if self._drop else {})}
+        content = f"{self.rows} rows, {digest.hexdigest()[:16]}"
+        return {"source": self.name, "content": content, **self._options.arguments()}
 
     def frames(self, piece: Piece, skip: int) -> Frames:
         missing: Dict[str, int] = {}
@@ -74,17 +72,17 @@ class IteratedRows(_PythonSource):
 
     is_replayed = True
 
-    def __init__(self, dataset: Any, drop: List[str]) -> None:
+    def __init__(self, dataset: Any, options: ColumnOptions) -> None:
         rows = iter(dataset)
         try:
             first = next(rows)
         except StopIteration:
             raise ConfigurationError(f"the {type(dataset).__name__} has no rows") from None
-        super().__init__(dataset, drop, first)
+        super().__init__(dataset, options, first)
         self._rows = itertools.chain([first], rows)
 
     def arguments(self) -> Dict[str, str]:
-        return {"source": "an iterable in Python", **({"drop": ", ".join(self._drop)} if self._drop else {})}
+        return {"source": "an iterable in Python", **self._options.arguments()}
 
     def replay(self) -> Iterator[Frames]:
         number = 0
@@ -102,12 +100,12 @@ class IteratedRows(_PythonSource):
             yield Frames(b"".join(data), len(data), missing, dict(self._encoder.columns))
 
 
-def rows_of(dataset: Any, drop: List[str]) -> Source:
+def rows_of(dataset: Any, options: ColumnOptions) -> Source:
     """Returns the source for a data set. Raises ConfigurationError if it is none."""
     if hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__") and not hasattr(dataset, "keys"):
-        return IndexedRows(dataset, drop)
+        return IndexedRows(dataset, options)
     if hasattr(dataset, "__iter__") and not hasattr(dataset, "keys"):
-        return IteratedRows(dataset, drop)
+        return IteratedRows(dataset, options)
     raise ConfigurationError(
         f"source={type(dataset).__name__}: a path, an iterable of dicts, or a data set with a length and an index is expected"
     )

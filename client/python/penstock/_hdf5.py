@@ -9,9 +9,11 @@ from typing import Any, Dict, List, NamedTuple, Tuple
 import h5py
 
 from ._array_columns import Encode, NoCounterpart, list_column, number_column, text_column
-from ._convert_source import PIECE_BYTES, ConvertedColumn, Frames, Piece, Source, check_drop, refusal
+from ._column_options import ColumnOptions
+from ._convert_source import PIECE_BYTES, BadValue, ConvertedColumn, Frames, Piece, Source, refusal
 from ._errors import ConfigurationError, DataError
 from ._frames import Fixed, Variable, frames
+from ._token_columns import no_text
 
 
 class _Column(NamedTuple):
@@ -24,9 +26,9 @@ class _Column(NamedTuple):
 class Hdf5(Source):
     """The data sets of a file. Their first axis counts the rows."""
 
-    def __init__(self, path: str, drop: List[str]) -> None:
+    def __init__(self, path: str, options: ColumnOptions) -> None:
         self.name = path
-        self._drop = sorted(set(drop))
+        self._options = options
         self._open()
         facts = os.stat(path)
         rows = {data.shape[0] for data in self._datasets.values()}
@@ -54,8 +56,8 @@ class Hdf5(Source):
 
         self._file.visititems(add)
         names = [*found, *(f"{name}.{field}" for name, data in found.items() for field in data.dtype.names or ())]
-        check_drop(self.name, self._drop, names)
-        self._datasets = {name: data for name, data in found.items() if name not in self._drop}
+        self._options.check(self.name, names)
+        self._datasets = {name: data for name, data in found.items() if name not in self._options.drop}
         self._columns: List[_Column] = []
         refused: List[str] = []
         for name, data in self._datasets.items():
@@ -72,7 +74,7 @@ class Hdf5(Source):
     def _add(
         self, name: str, path: str, field: Tuple[str, ...], dtype: Any, inner: Tuple[int, ...], refused: List[str]
     ) -> None:
-        if name in self._drop:
+        if name in self._options.drop:
             return
         if dtype.names:
             for part in dtype.names:
@@ -86,14 +88,15 @@ class Hdf5(Source):
             return
         self._columns.append(_Column(column, encode, path, field))
 
-    @staticmethod
-    def _column(name: str, dtype: Any, inner: Tuple[int, ...]) -> Tuple[ConvertedColumn, Encode]:
+    def _column(self, name: str, dtype: Any, inner: Tuple[int, ...]) -> Tuple[ConvertedColumn, Encode]:
         text = h5py.check_string_dtype(dtype)
         vlen = None if text else h5py.check_vlen_dtype(dtype)
         if (text or vlen is not None) and inner:
             raise NoCounterpart("texts or lists with several axes")
         if text:
-            return text_column(name, f"string ({text.encoding})")
+            return text_column(name, f"string ({text.encoding})", self._options)
+        if name in self._options.tokenizers:
+            raise no_text(name, str(dtype))
         if vlen is not None:
             return list_column(name, vlen)
         if dtype.kind not in "biuf":
@@ -109,7 +112,7 @@ class Hdf5(Source):
         self._open()
 
     def arguments(self) -> Dict[str, str]:
-        return {"source": self.name, "content": self._content, **({"drop": ", ".join(self._drop)} if self._drop else {})}
+        return {"source": self.name, "content": self._content, **self._options.arguments()}
 
     def frames(self, piece: Piece, skip: int) -> Frames:
         begin, end = piece.begin + skip, piece.begin + piece.rows
@@ -125,7 +128,13 @@ class Hdf5(Source):
             values = read[column.path]
             for part in column.field:
                 values = values[part]
-            encoded = column.encode(values)
+            try:
+                encoded = column.encode(values)
+            except BadValue as bad:
+                raise ConfigurationError(
+                    f"{self.name}, row {begin + bad.row}: column {column.column.name!r} {bad}; leave the column out with "
+                    "drop (--drop)"
+                ) from None
             if isinstance(encoded, Fixed):
                 fixed.append(encoded)
             else:

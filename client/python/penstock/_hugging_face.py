@@ -9,8 +9,9 @@ from typing import Any, Dict, List
 import datasets
 from datasets.table import embed_table_storage
 
-from ._arrow_columns import arrow_columns, column_names, encoded_batch
-from ._convert_source import PIECE_BYTES, Frames, Piece, Source, check_drop
+from ._arrow_columns import arrow_columns, encoded_batch
+from ._column_options import ColumnOptions
+from ._convert_source import PIECE_BYTES, Frames, Piece, Source
 from ._errors import ConfigurationError, DataError
 
 _SAMPLE = 32  # rows whose size stands for all
@@ -26,18 +27,17 @@ def _is_embedded(feature: Any) -> bool:
 class HuggingFace(Source):
     """A datasets.Dataset."""
 
-    def __init__(self, name: str, dataset: Any, drop: List[str]) -> None:
+    def __init__(self, name: str, dataset: Any, options: ColumnOptions) -> None:
         self.name = name
-        self._drop = sorted(set(drop))
+        self._options = options
         self._files = _is_embedded(dict(dataset.features))
         self._metadata = dataset.features.arrow_schema.metadata
         self._dataset = dataset.with_format("arrow")
         count = len(dataset)
         self.pieces = []
         sample = self._table(0, min(_SAMPLE, count))
-        check_drop(name, self._drop, column_names(sample.schema))
         self._schema = sample.schema
-        self._columns = arrow_columns(sample.schema, name, self._drop)
+        self._columns = arrow_columns(sample.schema, name, options)
         self.columns = [column.column for column in self._columns]
         size = sample.nbytes // max(1, sample.num_rows)
         part = max(1, min(1 << 14, PIECE_BYTES // max(1, size)))
@@ -48,7 +48,7 @@ class HuggingFace(Source):
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._columns = arrow_columns(self._schema, self.name, self._drop)
+        self._columns = arrow_columns(self._schema, self.name, self._options)
 
     def _table(self, begin: int, end: int) -> Any:
         try:
@@ -64,8 +64,8 @@ class HuggingFace(Source):
         for file in self._dataset.cache_files:
             facts = os.stat(file["filename"])
             digest.update(f"{os.path.basename(file['filename'])} {facts.st_size} {facts.st_mtime_ns}\n".encode())
-        arguments = {"source": self.name, "content": f"{self.rows} rows, {digest.hexdigest()[:16]}"}
-        return {**arguments, **({"drop": ", ".join(self._drop)} if self._drop else {})}
+        content = f"{self.rows} rows, {digest.hexdigest()[:16]}"
+        return {"source": self.name, "content": content, **self._options.arguments()}
 
     def frames(self, piece: Piece, skip: int) -> Frames:
         begin, end = piece.begin + skip, piece.begin + piece.rows
@@ -91,16 +91,16 @@ def _one(name: str, found: Any, split: str) -> Any:
     return found[split]
 
 
-def saved(path: str, drop: List[str], split: str) -> HuggingFace:
+def saved(path: str, options: ColumnOptions, split: str) -> HuggingFace:
     """Opens a folder of `Dataset.save_to_disk`."""
     try:
         found = datasets.load_from_disk(path)
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: {error}") from None
-    return HuggingFace(path + (f", split {split}" if split else ""), _one(path, found, split), drop)
+    return HuggingFace(path + (f", split {split}" if split else ""), _one(path, found, split), options)
 
 
-def hub(name: str, drop: List[str], split: str) -> HuggingFace:
+def hub(name: str, options: ColumnOptions, split: str) -> HuggingFace:
     """Opens hf://NAME: a data set of the hub, or of the local cache. Refuses a library that runs the scripts of data sets."""
     if int(datasets.__version__.split(".")[0]) < 4:
         raise ConfigurationError(
@@ -110,4 +110,4 @@ def hub(name: str, drop: List[str], split: str) -> HuggingFace:
         found = datasets.load_dataset(name)
     except (OSError, ValueError, RuntimeError) as error:
         raise ConfigurationError(f"hf://{name}: {error}") from None
-    return HuggingFace(f"hf://{name}" + (f", split {split}" if split else ""), _one(f"hf://{name}", found, split), drop)
+    return HuggingFace(f"hf://{name}" + (f", split {split}" if split else ""), _one(f"hf://{name}", found, split), options)

@@ -14,9 +14,10 @@ from litdata.streaming.compression import ZSTDCompressor
 from litdata.streaming.framed_zstd import inflate_frame, is_framed_chunk, make_zstd_codec, parse_framed_header
 from litdata.streaming.item_loader import load_arrow_row_footer
 
+from ._column_options import ColumnOptions
 from ._convert_source import needed, refusal
 from ._errors import ConfigurationError, DataError
-from ._sample_files import Damage, SampleFile, SampleFiles, check_drops, check_pickles, decoded, images, parts
+from ._sample_files import Damage, SampleFile, SampleFiles, check_names, check_pickles, decoded, images, parts
 
 # Serializers whose bytes are the feature: files stay as they are.
 _BYTES = ("audio", "bytes", "file", "image", "jpeg", "mesh", "nifti", "pdf", "str", "text", "tiff", "tifffile", "video")
@@ -51,7 +52,7 @@ Decode = Callable[[bytes], Any]
 class LitData(SampleFiles):
     """The samples of the chunks that index.json lists."""
 
-    def __init__(self, folder: str, index: Dict[str, Any], drop: List[str], trust: bool) -> None:
+    def __init__(self, folder: str, index: Dict[str, Any], options: ColumnOptions, trust: bool) -> None:
         place = os.path.join(folder, "index.json")
         try:
             config = index["config"]
@@ -69,14 +70,14 @@ class LitData(SampleFiles):
             raise ConfigurationError(f"{place}: two values have the same name in {', '.join(self._names)}; rename one")
         parents = {name.rsplit(".", levels)[0]: "" for name in types for levels in range(1, name.count(".") + 1)}
         nested = [name for name, format_ in types.items() if _key(format_) in _NESTED]
-        check_drops(folder, drop, {**types, **parents}, nested)
-        kept = {name: format_ for name, format_ in types.items() if not _is_dropped(name, drop)}
+        check_names(folder, options, {**types, **parents}, nested)
+        kept = {name: format_ for name, format_ in types.items() if not _is_dropped(name, options.drop)}
         refused = [f"{name}: {format_} ({_why_not(format_)})" for name, format_ in kept.items() if _why_not(format_)]
         if refused:
             raise refusal(folder, refused)
         check_pickles(folder, [name for name, format_ in kept.items() if _key(format_) == _PICKLE], trust)
         self._open(kept)
-        super().__init__(folder, files, kept, drop)
+        super().__init__(folder, files, kept, options)
 
     def _open(self, types: Dict[str, str]) -> None:
         self._codec: Any = make_zstd_codec()
@@ -105,7 +106,7 @@ class LitData(SampleFiles):
 
     def _row(self, sample: Any) -> Dict[str, Any]:
         if isinstance(sample, dict):
-            return {name: value for name, value in sample.items() if not _is_dropped(name, self._drop)}
+            return {name: value for name, value in sample.items() if not _is_dropped(name, self._options.drop)}
         if self._packs_samples:
             try:
                 sample = self._codec.decompress(sample)

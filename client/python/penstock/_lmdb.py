@@ -10,7 +10,8 @@ import lmdb
 import numpy as np
 
 from ._array_columns import text_column
-from ._convert_source import PIECE_BYTES, Frames, Piece, Source, check_drop
+from ._column_options import ColumnOptions
+from ._convert_source import PIECE_BYTES, BadValue, Frames, Piece, Source
 from ._errors import ConfigurationError, DataError
 from ._frames import Fixed, Variable, frames
 
@@ -20,11 +21,11 @@ _MOST_ROWS = 4096
 class Lmdb(Source):
     """The entries of the main database. Values stay as they are: nothing is unpickled."""
 
-    def __init__(self, path: str, drop: List[str]) -> None:
+    def __init__(self, path: str, options: ColumnOptions) -> None:
         self.name = path
-        self._drop = sorted(set(drop))
-        check_drop(path, self._drop, ["key", "value"])
-        encoders = [text_column(name, "bytes") for name in ("key", "value") if name not in self._drop]
+        self._options = options
+        options.check(path, ["key", "value"])
+        encoders = [text_column(name, "bytes", options) for name in ("key", "value") if name not in options.drop]
         if not encoders:
             raise ConfigurationError(f"{path} has no column with values")
         self.columns = [column for column, _ in encoders]
@@ -56,7 +57,7 @@ class Lmdb(Source):
             raise DataError(f"{self.name}: {error}") from None
 
     def arguments(self) -> Dict[str, str]:
-        return {"source": self.name, "content": self._content, **({"drop": ", ".join(self._drop)} if self._drop else {})}
+        return {"source": self.name, "content": self._content, **self._options.arguments()}
 
     def frames(self, piece: Piece, skip: int) -> Frames:
         keys, values = np.empty(piece.rows, object), np.empty(piece.rows, object)
@@ -74,7 +75,11 @@ class Lmdb(Source):
         fixed: List[Fixed] = []
         variable: List[Variable] = []
         for column in self.columns:
-            encoded = text_column(column.name, "bytes")[1](both[column.name])
+            try:
+                encoded = text_column(column.name, "bytes", self._options)[1](both[column.name])
+            except BadValue as bad:
+                reason = f"{self.name}, entry {piece.begin + skip + bad.row}: column {column.name!r} {bad}"
+                raise ConfigurationError(f"{reason}; leave the column out with drop (--drop)") from None
             assert isinstance(encoded, Variable)
             variable.append(encoded)
         return Frames(frames(piece.rows - skip, fixed, variable), piece.rows - skip, {}, {})

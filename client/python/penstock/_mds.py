@@ -6,10 +6,11 @@ import functools
 import os
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
+from ._column_options import ColumnOptions
 from ._convert_source import needed, refusal
 from ._errors import ConfigurationError, DataError
 from ._library_modules import module_of
-from ._sample_files import SampleFile, SampleFiles, check_drops, check_pickles, decoded, images, parts
+from ._sample_files import SampleFile, SampleFiles, check_names, check_pickles, decoded, images, parts
 
 _ENCODINGS = module_of("streaming", "base/format/mds/encodings.py")
 
@@ -31,18 +32,18 @@ class _Column(NamedTuple):
 class Mds(SampleFiles):
     """The samples of the shards that index.json lists."""
 
-    def __init__(self, folder: str, index: Dict[str, Any], drop: List[str], trust: bool) -> None:
+    def __init__(self, folder: str, index: Dict[str, Any], options: ColumnOptions, trust: bool) -> None:
         files, self._columns = _shards(folder, index)
         types = {column.name: column.encoding for column in self._columns}
         pickled = [name for name, encoding in types.items() if not _ENCODINGS.is_mds_encoding_safe(_base(encoding))]
-        check_drops(folder, drop, types, pickled)
-        kept = {name: encoding for name, encoding in types.items() if name not in drop}
+        check_names(folder, options, types, pickled)
+        kept = {name: encoding for name, encoding in types.items() if name not in options.drop}
         refused = [f"{name}: {encoding} ({_why_not(encoding)})" for name, encoding in kept.items() if _why_not(encoding)]
         if refused:
             raise refusal(folder, refused)
         check_pickles(folder, [name for name in pickled if name in kept], trust)
         self._open(kept)
-        super().__init__(folder, files, kept, drop)
+        super().__init__(folder, files, kept, options)
 
     def _open(self, types: Dict[str, str]) -> None:
         self._sizes = [column.size for column in self._columns]

@@ -12,7 +12,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, NoReturn, Sequence, Tu
 
 import numpy as np
 
-from ._convert_source import PIECE_BYTES, ConvertedColumn, Frames, Piece, Source, check_drop
+from ._column_options import ColumnOptions
+from ._convert_source import PIECE_BYTES, ConvertedColumn, Frames, Piece, Source
 from ._errors import ConfigurationError, DataError
 from ._packing import FEATURES, frame
 from ._values import RowEncoder
@@ -36,12 +37,12 @@ class Damage(Exception):
 class SampleFiles(Source):
     """The samples of files, one file after another. A subclass unpacks files and decodes samples with the library."""
 
-    def __init__(self, name: str, files: List[SampleFile], types: Dict[str, str], drop: List[str]) -> None:
-        """Opens the files. `types` has the columns with their types in the library's words, without those of `drop`."""
+    def __init__(self, name: str, files: List[SampleFile], types: Dict[str, str], options: ColumnOptions) -> None:
+        """Opens the files. `types` has the columns with their types in the library's words, without the dropped ones."""
         self.name = name
         self._files = files
         self._types = types
-        self._drop = sorted(set(drop))
+        self._options = options
         self._unpacked: Tuple[int, Any] = (-1, None)
         self.pieces: List[Piece] = []
         digest = hashlib.sha256()
@@ -56,7 +57,7 @@ class SampleFiles(Source):
         if not types:
             raise ConfigurationError(f"{name} has no column with values")
         self._content = f"{self.rows} rows, {digest.hexdigest()[:16]}"
-        self._encoder = RowEncoder(self._drop)
+        self._encoder = RowEncoder(options)
         first = next(piece for piece in self.pieces if piece.rows)
         self._encode(first._replace(rows=1), 0, {})
 
@@ -80,10 +81,13 @@ class SampleFiles(Source):
 
     def _type_of(self, column: ConvertedColumn) -> str:
         known = self._types.get(column.name)
-        return column.source if known is None else known
+        if known is None:
+            return column.source
+        tokenizer = self._options.tokenizers.get(column.name)
+        return known if tokenizer is None else f"{known}, by {tokenizer.name}"
 
     def arguments(self) -> Dict[str, str]:
-        return {"source": self.name, "content": self._content, **({"drop": ", ".join(self._drop)} if self._drop else {})}
+        return {"source": self.name, "content": self._content, **self._options.arguments()}
 
     def frames(self, piece: Piece, skip: int) -> Frames:
         missing: Dict[str, int] = {}
@@ -202,9 +206,11 @@ def check_pickles(name: str, pickled: Sequence[str], trust: bool) -> None:
         )
 
 
-def check_drops(name: str, drop: List[str], types: Dict[str, str], nested: Sequence[str]) -> None:
-    """Raises ConfigurationError for a dropped name that is no column, and no part of a column in `nested`."""
-    check_drop(name, [one for one in drop if not any(one.startswith(f"{column}.") for column in nested)], list(types))
+def check_names(name: str, options: ColumnOptions, types: Dict[str, str], nested: Sequence[str]) -> None:
+    """Raises ConfigurationError for a name that is no column, and no part of a column in `nested`."""
+    given = [*options.drop, *options.tokenizers]
+    parts_of = [one for one in given if any(one.startswith(f"{column}.") for column in nested)]
+    options.check(name, [*types, *parts_of])
 
 
 def parts(sample: bytes, sizes: List[int]) -> List[bytes]:

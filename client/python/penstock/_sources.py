@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 from ._arguments import path_text
+from ._column_options import ColumnOptions
 from ._convert_source import Source, needed
 from ._datasets import rows_of
 from ._errors import ConfigurationError
@@ -26,33 +27,33 @@ def _reader(module: str, package: str, extra: str, what: str) -> Any:
         raise needed(package, extra, what) from None
 
 
-def open_source(source: Any, drop: List[str], split: str, trust: bool = False) -> Source:
+def open_source(source: Any, options: ColumnOptions, split: str, trust: bool = False) -> Source:
     """Returns the source for an argument of convert()."""
     if not isinstance(source, (str, os.PathLike)):
         module = type(source).__module__.split(".")[0]
         if module == "datasets" and hasattr(source, "with_format") and hasattr(source, "__len__"):
             reader = _reader("_hugging_face", "datasets", "hf", "a data set of Hugging Face")
-            made: Source = reader.HuggingFace(f"the {type(source).__name__}", source, drop)
+            made: Source = reader.HuggingFace(f"the {type(source).__name__}", source, options)
             return made
         _no_split(split, f"the {type(source).__name__}")
-        return rows_of(source, drop)
+        return rows_of(source, options)
     name = path_text("source", source)
     if name.startswith("hf://"):
-        made = _reader("_hugging_face", "datasets", "hf", name).hub(name[len("hf://") :], drop, split)
+        made = _reader("_hugging_face", "datasets", "hf", name).hub(name[len("hf://") :], options, split)
         return made
     if "://" in name:
         raise ConfigurationError(f"{name} is a URL; copy the files to a disk, or mount the storage, and give their path")
     if os.path.isdir(name):
         inside = set(os.listdir(name))
         if inside & {"dataset_dict.json", "state.json"}:
-            made = _reader("_hugging_face", "datasets", "hf", name).saved(name, drop, split)
+            made = _reader("_hugging_face", "datasets", "hf", name).saved(name, options, split)
             return made
         indexed = indexed_folder(name, split)
         if indexed is not None:
-            return _indexed(*indexed, drop, trust)
+            return _indexed(*indexed, options, trust)
         _no_split(split, name)
         if "data.mdb" in inside:
-            made = _reader("_lmdb", "lmdb", "lmdb", name).Lmdb(name, drop)
+            made = _reader("_lmdb", "lmdb", "lmdb", name).Lmdb(name, options)
             return made
     _no_split(split, name)
     paths = table_files(name)
@@ -60,27 +61,27 @@ def open_source(source: Any, drop: List[str], split: str, trust: bool = False) -
     if start.startswith(b"\x89HDF"):
         if len(paths) > 1:
             raise ConfigurationError(f"{name} names {len(paths)} HDF5 files; convert them one by one")
-        made = _reader("_hdf5", "h5py", "hdf5", paths[0]).Hdf5(paths[0], drop)
+        made = _reader("_hdf5", "h5py", "hdf5", paths[0]).Hdf5(paths[0], options)
         return made
     if start[16:20] == _LMDB_MAGIC and len(paths) == 1:
-        made = _reader("_lmdb", "lmdb", "lmdb", paths[0]).Lmdb(paths[0], drop)
+        made = _reader("_lmdb", "lmdb", "lmdb", paths[0]).Lmdb(paths[0], options)
         return made
     if start.startswith(_RIEGELI_SIGNATURE):
-        made = _reader("_array_record", "array_record", "arrayrecord", paths[0]).ArrayRecords(name, paths, drop)
+        made = _reader("_array_record", "array_record", "arrayrecord", paths[0]).ArrayRecords(name, paths, options)
         return made
     if kind_of(paths[0]) is None:
         raise ConfigurationError(f"{paths[0]} is neither a Parquet, Arrow, Feather, HDF5 or ArrayRecord file nor an LMDB")
-    made = _reader("_tables", "pyarrow", "parquet", paths[0]).Tables(name, paths, drop)
+    made = _reader("_tables", "pyarrow", "parquet", paths[0]).Tables(name, paths, options)
     return made
 
 
-def _indexed(folder: str, kind: str, index: Dict[str, Any], drop: List[str], trust: bool) -> Source:
+def _indexed(folder: str, kind: str, index: Dict[str, Any], options: ColumnOptions, trust: bool) -> Source:
     """Returns the source of a folder with an index.json."""
     made: Source
     if kind == "mds":
-        made = _reader("_mds", "mosaicml-streaming", "mds", folder).Mds(folder, index, drop, trust)
+        made = _reader("_mds", "mosaicml-streaming", "mds", folder).Mds(folder, index, options, trust)
     else:
-        made = _reader("_litdata", "litdata", "litdata", folder).LitData(folder, index, drop, trust)
+        made = _reader("_litdata", "litdata", "litdata", folder).LitData(folder, index, options, trust)
     return made
 
 

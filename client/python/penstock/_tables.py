@@ -8,8 +8,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import pyarrow as pa
 
-from ._arrow_columns import arrow_columns, column_names, encoded_batch
-from ._convert_source import Frames, Piece, Source, check_drop
+from ._arrow_columns import arrow_columns, encoded_batch
+from ._column_options import ColumnOptions
+from ._convert_source import Frames, Piece, Source
 from ._errors import ConfigurationError, DataError
 from ._source_files import kind_of
 from ._table_files import open_table
@@ -25,17 +26,16 @@ class _File(NamedTuple):
 class Tables(Source):
     """The rows of table files that have the same columns."""
 
-    def __init__(self, source: str, paths: List[str], drop: List[str]) -> None:
+    def __init__(self, source: str, paths: List[str], options: ColumnOptions) -> None:
         self.name = source
         self._files: List[_File] = []
-        self._drop = sorted(set(drop))
+        self._options = options
         self._schema: Any = None
         self._open: Optional[Tuple[int, Any]] = None  # the number of the open file, and the file
         self.pieces = []
         for path in paths:
             self._add(path)
-        check_drop(source, self._drop, column_names(self._schema))
-        self._columns = arrow_columns(self._schema, source, self._drop)
+        self._columns = arrow_columns(self._schema, source, options)
         self.columns = [column.column for column in self._columns]
 
     def __getstate__(self) -> Dict[str, Any]:
@@ -43,7 +43,7 @@ class Tables(Source):
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._columns = arrow_columns(self._schema, self.name, self._drop)
+        self._columns = arrow_columns(self._schema, self.name, self._options)
 
     def _add(self, path: str) -> None:
         """Adds the pieces of a file, after a check of its columns."""
@@ -70,7 +70,7 @@ class Tables(Source):
             self._schema = schema
         here, first = ({field.name: field.type for field in of} for of in (schema, self._schema))
         for name in {**first, **here}:
-            if here.get(name) != first.get(name) and name not in self._drop:
+            if here.get(name) != first.get(name) and name not in self._options.drop:
                 then, now = (f"type {of[name]}" if name in of else "no such column" for of in (first, here))
                 raise ConfigurationError(
                     f"{path}: column {name!r} has {now}, but {self._files[0].path} has {then}; convert such files one by one"
@@ -86,7 +86,7 @@ class Tables(Source):
         return {
             "source": self.name,
             "content": f"{count} file{'s' if count > 1 else ''}, {self.rows} rows, {digest.hexdigest()[:16]}",
-            **({"drop": ", ".join(self._drop)} if self._drop else {}),
+            **self._options.arguments(),
         }
 
     def frames(self, piece: Piece, skip: int) -> Frames:

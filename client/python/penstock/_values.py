@@ -7,10 +7,13 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from ._convert_source import ConvertedColumn
+from ._column_options import ColumnOptions
+from ._convert_source import BadValue, ConvertedColumn
 from ._errors import ConfigurationError
 from ._frames import key_bytes
 from ._packing import DATA_TYPES
+from ._token_columns import decoded_texts
+from ._tokenizers import Tokenizer
 
 _BYTES, _FLOAT, _INT64, _ARRAY = 1, 2, 3, 4
 _TEXT = (str, bytes, bytearray, memoryview)
@@ -28,8 +31,9 @@ class _Form(NamedTuple):
 class RowEncoder:
     """Encodes rows, and learns the columns from them. Each column has values of one form."""
 
-    def __init__(self, drop: List[str]) -> None:
-        self._drop = set(drop)
+    def __init__(self, options: ColumnOptions) -> None:
+        self._drop = set(options.drop)
+        self._tokenizers = options.tokenizers
         self.columns: Dict[str, ConvertedColumn] = {}
 
     def encoded(self, row: object, missing: Dict[str, int]) -> bytes:
@@ -49,11 +53,12 @@ class RowEncoder:
             name = path + key
             if name in self._drop:
                 continue
-            if isinstance(value, Mapping):
+            tokenizer = self._tokenizers.get(name)
+            if isinstance(value, Mapping) and tokenizer is None:
                 self._add(f"{name}.", value, out, missing)
                 continue
             try:
-                made = _encoded(value)
+                made = _encoded(value) if tokenizer is None else _tokens(value, tokenizer)
             except ConfigurationError as error:
                 raise ConfigurationError(f"column {name!r}: {error}") from None
             if made is None:
@@ -65,6 +70,16 @@ class RowEncoder:
             if known != column:
                 raise ConfigurationError(f"column {name!r} is {_words(column)} in this row, and {_words(known)} in others")
             out += (key_bytes(name), data)
+
+
+def names_of(row: Any, path: str = "") -> List[str]:
+    """Returns the names of a row's values, and of the dicts in it."""
+    out: List[str] = []
+    for key, value in row.items():
+        out.append(f"{path}{key}")
+        if isinstance(value, Mapping):
+            out += names_of(value, f"{path}{key}.")
+    return out
 
 
 def _words(column: ConvertedColumn) -> str:
@@ -90,6 +105,19 @@ def _encoded(value: Any) -> Optional[Tuple[_Form, bytes]]:
     if array.ndim == 0:
         return _scalar(array, type(value).__name__)
     return _array(array)
+
+
+def _tokens(value: Any, tokenizer: Tokenizer) -> Optional[Tuple[_Form, bytes]]:
+    """Returns form and bytes of a text's tokens, or None if there is no text."""
+    if value is None:
+        return None
+    if not isinstance(value, _TEXT):
+        raise ConfigurationError(f"tokenize takes a str or bytes, not {type(value).__name__}")
+    try:
+        form, data = _array(tokenizer.ids(decoded_texts([value]))[0])
+    except BadValue as bad:
+        raise ConfigurationError(str(bad)) from None
+    return form._replace(source=f"text, by {tokenizer.name}"), data
 
 
 def _as_array(value: Any) -> Any:

@@ -50,7 +50,7 @@ Root-Is-Purelib: false
 Tag: py3-none-{platform}
 """
 
-# Packages that `penstock convert` needs for a format: pip install penstock[parquet].
+# Packages that `penstock convert` needs for a format or a tokenizer: pip install penstock[parquet].
 EXTRAS = {
     "parquet": "pyarrow",
     "hf": "datasets>=4",
@@ -59,6 +59,9 @@ EXTRAS = {
     "arrayrecord": "array-record",
     "mds": "mosaicml-streaming",
     "litdata": "litdata>=0.2.76",
+    "tokenizers": "tokenizers",
+    "tiktoken": "tiktoken",
+    "sentencepiece": "sentencepiece",
 }
 
 # Installed as a command. It finds the package without importing it: the program starts at once, and without NumPy.

@@ -1,5 +1,6 @@
-"""The blocks of docs/convert.md run, as their reader types them."""
+"""The blocks of docs/convert.md and docs/tokenize.md run, as their reader types them."""
 
+import json
 import sys
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from docs_blocks import Page, Place
 from fixtures import BIN, ROOT
 
-PAGE = Page("convert.md")
+PAGE, TOKENS = Page("convert.md"), Page("tokenize.md")
 
 
 @pytest.fixture
@@ -50,3 +51,24 @@ def test_the_python_of_the_page_runs(place):
     assert len(lines) == 25
     assert all("(4, 4)" in line for line in lines)
     assert place.run(datasets) == "(4, 8, 2)\n"
+
+
+def test_the_page_of_tokens_runs(place, tmp_path):
+    tokenizers = pytest.importorskip("tokenizers")
+    made = tokenizers.Tokenizer(tokenizers.models.BPE())
+    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel()
+    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    trainer = tokenizers.trainers.BpeTrainer(special_tokens=["<|endoftext|>"], initial_alphabet=alphabet, show_progress=False)
+    made.train_from_iterator(["a text"], trainer)
+    made.save(str(tmp_path / "tokenizer.json"))
+    texts = [f"a text with the number {i} " * (i % 9) for i in range(1000)]
+    pq.write_table(pa.table({"text": texts, "url": texts}), tmp_path / "texts.parquet")
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    (commands,), (job,), (reading, lines) = TOKENS.of("sh"), TOKENS.of("textproto"), TOKENS.of("python")
+    assert "1,000 records in 1 shards" in place.run_shell(commands.replace("pip install", "echo pip install"))
+    (tmp_path / "packed.textproto").write_text(job)
+    read = place.run(reading).splitlines()
+    assert len(read) > 5
+    assert all(line.startswith("(8, 512) int32 ") for line in read)
+    assert place.run(lines) == "1000\n"

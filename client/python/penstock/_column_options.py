@@ -1,0 +1,35 @@
+"""Which columns of a source `convert` leaves out, and which become tokens."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Mapping, Optional, Sequence
+
+from ._errors import ConfigurationError
+from ._tokenizers import Tokenizer
+
+
+class ColumnOptions:
+    """The arguments `drop` and `tokenize`."""
+
+    def __init__(self, drop: Sequence[str] = (), tokenizers: Optional[Mapping[str, Tokenizer]] = None) -> None:
+        #: Names without repetitions.
+        self.drop: List[str] = sorted(set(drop))
+        #: By the name of a column.
+        self.tokenizers: Dict[str, Tokenizer] = dict(tokenizers or {})
+        both = next((name for name in self.tokenizers if name in self.drop), None)
+        if both is not None:
+            raise ConfigurationError(f"column {both!r} is in drop and in tokenize; leave it out of one of them")
+
+    def check(self, what: str, names: Sequence[str]) -> None:
+        """Raises ConfigurationError for a name that is not one of `names`."""
+        for argument, given in (("drop", self.drop), ("tokenize", list(self.tokenizers))):
+            for name in given:
+                if name not in names:
+                    raise ConfigurationError(f"{argument}: {what} has no column {name!r}; it has {', '.join(names)}")
+
+    def arguments(self) -> Dict[str, str]:
+        """Returns the part of Source.arguments() that these options decide."""
+        out = {"drop": ", ".join(self.drop)} if self.drop else {}
+        if self.tokenizers:
+            out["tokenize"] = ", ".join(f"{name} by {self.tokenizers[name].identity}" for name in sorted(self.tokenizers))
+        return out
