@@ -157,7 +157,7 @@ absl::Status DataOrder::MakeShares(const Grouping& grouping) {
     shares.push_back(PowerOf(records_of_part(group), grouping.power) * weight);
   }
   const double total = std::accumulate(shares.begin(), shares.end(), 0.0);
-  if (total == 0) return absl::InvalidArgumentError("weights: all records have a weight of 0");
+  if (total == 0) return NoWeightError();
   if (!std::isfinite(total)) return absl::InvalidArgumentError("weights: the sum of all records' weights is too large");
   const auto is_less = [](double a, double b) { return a > 0 && (b == 0 || a < b); };
   const auto least = std::min_element(shares.begin(), shares.end(), is_less) - shares.begin();

@@ -19,4 +19,9 @@ absl::Status CheckLimits(size_t groups, size_t pairs) {
   return absl::OkStatus();
 }
 
+absl::Status NoWeightError() {
+  return absl::InvalidArgumentError(
+      "weights: all records have a weight of 0, so an epoch has no rows; give at least one record a greater weight");
+}
+
 }  // namespace penstock::plan

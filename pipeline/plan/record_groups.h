@@ -42,6 +42,9 @@ struct RecordGroups {
 // shard with records of it than kMaxPairs.
 absl::Status CheckLimits(size_t groups, size_t pairs);
 
+// Returns the error of a job whose records all have a weight of 0.
+absl::Status NoWeightError();
+
 }  // namespace penstock::plan
 
 #endif  // PENSTOCK_PIPELINE_PLAN_RECORD_GROUPS_H_

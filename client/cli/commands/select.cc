@@ -296,7 +296,10 @@ class Select final : public Command {
       absl::StrAppend(&wrong, wrong.empty() ? "" : "; ", Count(failed.size()), " of ",
                       Count(shards.good.size() + shards.failed.size(), "file"), " cannot be read");
     }
-    return wrong.empty() ? absl::OkStatus() : absl::DataLossError(wrong);
+    if (!wrong.empty()) return absl::DataLossError(wrong);
+    const v1::Select* const grouping = plan::GroupingStepOf(plan::DatasetOf(job));
+    const bool only_zeros = total.groups.size() == 1 && total.groups.begin()->first == "0";
+    return grouping != nullptr && grouping->has_weights() && only_zeros ? plan::NoWeightError() : absl::OkStatus();
   }
 
   void PrintText(const v1::JobSpec& job, const Shards& shards, const selection::RecordFilter& filter,

@@ -114,7 +114,7 @@ bool RecordInquiries::Judge(Nanos now, uint64_t record, Inquiry* inquiry, Progre
   if (bad) {
     v1::BadRecord& out = progress->damaged.emplace_back();
     out.set_record(record);
-    out.set_reason(std::string(FaultName(Fault::kWrongCrc)));
+    out.set_reason(inquiry->reason.empty() ? std::string(FaultName(Fault::kWrongCrc)) : inquiry->reason);
     out.set_message(inquiry->message);
     if (inquiry->offset.has_value()) out.set_offset(*inquiry->offset);
     if (inquiry->number.has_value()) out.set_number_in_shard(*inquiry->number);
@@ -213,6 +213,8 @@ bool RecordInquiries::Answer(Nanos now, const std::string& id, uint64_t batch_id
       case Check::DAMAGED:
         copy->state = state;
         if (!inquiry.message.empty()) break;
+        inquiry.reason = check->second->reason();
+        TruncateUtf8(&inquiry.reason, Quarantine::kMostReasonBytes);
         inquiry.message = check->second->message();
         TruncateUtf8(&inquiry.message, Quarantine::kMostMessageBytes);
         if (check->second->has_offset()) inquiry.offset = check->second->offset();

@@ -258,6 +258,7 @@ v1::RecordCheck CheckCopy(const loader::LoadJob& load, uint64_t record, const Ta
     check.set_copy(v1::RecordCheck::INTACT);
   } else if (absl::IsDataLoss(read)) {
     check.set_copy(v1::RecordCheck::DAMAGED);
+    if (const Fault fault = FaultOf(read); fault != Fault::kOther) check.set_reason(std::string(FaultName(fault)));
     check.set_message(std::string(WithoutPlace(read).message()));
     if (const auto offset = load.reader().OffsetOf(record); offset.has_value()) check.set_offset(*offset);
     if (load.reader().selects()) {

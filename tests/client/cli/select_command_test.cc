@@ -306,6 +306,19 @@ TEST_F(SelectCommand, SelectsFromOneDataSetOfABlend) {
               HasSubstr("it has no data set with the name 'c' (there are: a, b)"));
 }
 
+TEST_F(SelectCommand, RejectsWeightsThatAreAllZero) {
+  WriteShard("a.tfrecord", Entries(0, 4));
+  const auto job_with = [&](const std::string& weight) {
+    dir_.Write("job.textproto", absl::StrCat("name: 'weighted' batch { size: 1 } features { key: 'label' type: INT64 }\n"
+                                             "dataset { files: '",
+                                             dir_.File("a*"), "' select { weights { by: '", weight, "' } } }"));
+  };
+  job_with("label * 0");
+  EXPECT_THAT(ErrorOf({"select", "job.textproto"}), HasSubstr("weights: all records have a weight of 0, so an epoch has"));
+  job_with("label // 3");
+  EXPECT_EQ(Run({"select", "job.textproto"}).code, 0);
+}
+
 TEST_F(SelectCommand, RejectsWrongUsage) {
   EXPECT_THAT(ErrorOf({"select", "job.textproto", "--source", "TEXT"}, 2),
               HasSubstr("--source is for globs; write dataset { source: TEXT } into job.textproto"));

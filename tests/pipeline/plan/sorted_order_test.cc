@@ -15,6 +15,7 @@
 
 #include "pipeline/plan/data_order.h"
 #include "pipeline/plan/group_map.h"
+#include "pipeline/plan/record_groups.h"
 #include "tests/pipeline/plan/plan_testing.h"
 
 namespace penstock::plan {
@@ -248,7 +249,7 @@ TEST(WeightedOrder, RefusesWeightsWithoutRows) {
     const Grouping grouping = {.groups = groups, .power = 1, .weights = weights};
     return std::string(DataOrder::CreateGrouped({1006}, {}, grouping).status().message());
   };
-  EXPECT_EQ(error({0, 0, 0}), "weights: all records have a weight of 0");
+  EXPECT_EQ(error({0, 0, 0}), NoWeightError().message());
   EXPECT_EQ(error({0, 1e-9, 1}),
             "weights: the records with weight 1e-9 would have less than 1 of 1048576 rows; use coarser weights, or "
             "give them 0");

@@ -34,6 +34,22 @@ TEST_F(RecordInquiries, AnIntactCopyMakesNoDecisionAndALaterQuestionStartsAnInqu
   EXPECT_EQ(Quarantine().bad_records(), 1u);
 }
 
+TEST_F(RecordInquiries, TheReasonIsThatOfTheFirstDamagedCopy) {
+  Start({"a"});
+  usual = {{"a", Check::DAMAGED}};
+  Judge({17});
+  Answer("a");  // of an older worker, whose answers have no reason
+  reason_of_damage = "no file";
+  Judge({18});
+  Answer("a");
+  reason_of_damage = std::string(1000, 'x');
+  Judge({19});
+  Answer("a");
+  std::vector<std::string> reasons;
+  for (const v1::BadRecord& entry : Quarantine().entries()) reasons.push_back(entry.reason());
+  EXPECT_THAT(reasons, ElementsAre("wrong CRC", "no file", testing::SizeIs(testing::Le(43u))));
+}
+
 TEST_F(RecordInquiries, ALostWorkerDelaysTheDecisionFor30Seconds) {
   Start({"a", "b"});
   usual["a"] = Check::DAMAGED;

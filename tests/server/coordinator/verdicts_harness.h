@@ -94,6 +94,7 @@ class VerdictsHarness : public ::testing::Test {
       const auto copy = copies.find({worker, record});
       check->set_copy(copy == copies.end() ? usual[worker] : copy->second);
       if (check->copy() != Check::DAMAGED) continue;
+      check->set_reason(reason_of_damage);
       check->set_message("the CRC of its data is wrong");
       check->set_offset(16 * record);
     }
@@ -136,6 +137,7 @@ class VerdictsHarness : public ::testing::Test {
   StateHarness h;
   std::string session;
   std::map<std::string, Check::Copy> usual;                        // state of a worker's copies
+  std::string reason_of_damage;                                    // in the answers of workers
   std::map<std::pair<std::string, uint64_t>, Check::Copy> copies;  // exceptions for a worker's copies of single records
 };
 
