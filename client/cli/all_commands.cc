@@ -34,7 +34,7 @@ std::vector<std::unique_ptr<Command>> AllCommands(storage::Storage* storage) {
                 NewTop(), NewTrace(), NewSupport(), NewJobs(), NewWorkers(), NewShards(), NewQuarantine(), NewDrain(),
                 NewRevoke(), NewCancel(), NewDelete(), NewPause(), NewResume(), NewHealth(), NewDoctor(), NewToken(),
                 NewPreview(storage), NewBench(storage), NewBake(storage), NewPack(storage), NewCache(),
-                NewCheckConfig(storage), NewFeed(storage), NewSchema(), NewManual(storage));
+                NewCheckConfig(storage), NewFeed(storage), NewFetch(storage), NewSchema(), NewManual(storage));
 }
 
 std::string OverviewText(const std::vector<std::unique_ptr<Command>>& commands) {

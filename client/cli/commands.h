@@ -30,6 +30,7 @@ std::unique_ptr<Command> NewToken();
 std::unique_ptr<Command> NewManual(storage::Storage* storage);
 // For trainers in other languages, not for direct use.
 std::unique_ptr<Command> NewFeed(storage::Storage* storage);
+std::unique_ptr<Command> NewFetch(storage::Storage* storage);
 // Commands that call the coordinator.
 std::unique_ptr<Command> NewSubmit(storage::Storage* storage);
 std::unique_ptr<Command> NewRead(storage::Storage* storage);

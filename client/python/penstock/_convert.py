@@ -60,9 +60,9 @@ def convert(
         loader = penstock.Loader(result.job)
 
     `source` is the path of a Parquet, Arrow IPC or Feather file, of a folder of them, or a glob; of an HDF5 file, of an LMDB,
-    of a folder of MDS or LitData, or of a saved data set of Hugging Face. "hf://NAME" is a data set of their hub. It may also
-    be a data set in Python, whose rows are dicts: one with a length and an index, or an iterable, which a continued run reads
-    again from the beginning.
+    of a folder of MDS or LitData, or of a saved data set of Hugging Face. "hf://NAME" is a data set of their hub. Tables and
+    HDF5 may be in a bucket ("s3://BUCKET/..."). `source` may also be a data set in Python, whose rows are dicts: one with a
+    length and an index, or an iterable, which a continued run reads again from the beginning.
 
     `drop` leaves columns out. `split` names a part of a data set of Hugging Face, MDS or LitData. `trust` allows the
     library to unpickle columns, which runs code that the files contain. `processes` read at the same time (0: one

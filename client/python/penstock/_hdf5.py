@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 import h5py
@@ -13,6 +12,7 @@ from ._column_options import ColumnOptions
 from ._convert_source import PIECE_BYTES, BadValue, ConvertedColumn, Frames, Piece, Source, refusal
 from ._errors import ConfigurationError, DataError
 from ._frames import Fixed, Variable, frames
+from ._remote_files import facts_of, is_remote, open_file
 from ._token_columns import no_text
 
 
@@ -30,7 +30,7 @@ class Hdf5(Source):
         self.name = path
         self._options = options
         self._open()
-        facts = os.stat(path)
+        facts = facts_of(path)
         rows = {data.shape[0] for data in self._datasets.values()}
         if len(rows) != 1:
             lengths = ", ".join(f"{name} has {data.shape[0]}" for name, data in self._datasets.items())
@@ -40,12 +40,12 @@ class Hdf5(Source):
         chunk = max((data.chunks[0] for data in self._datasets.values() if data.chunks), default=1)
         part = max(1, min(1 << 16, PIECE_BYTES // max(1, size)) // chunk) * chunk
         self.pieces = [Piece(begin, min(part, count - begin), ()) for begin in range(0, count, part)]
-        digest = hashlib.sha256(f"{facts.st_size} {facts.st_mtime_ns} {self.columns}".encode())
+        digest = hashlib.sha256(f"{facts.size} {facts.state} {self.columns}".encode())
         self._content = f"{count} rows, {digest.hexdigest()[:16]}"
 
     def _open(self) -> None:
         try:
-            self._file = h5py.File(self.name, "r")
+            self._file = h5py.File(open_file(self.name) if is_remote(self.name) else self.name, "r")
         except OSError as error:
             raise DataError(f"{self.name}: {error}") from None
         found: Dict[str, Any] = {}

@@ -8,6 +8,7 @@ import os
 from typing import Any, Dict, List, Optional, Tuple
 
 from ._errors import ConfigurationError
+from ._remote_files import is_remote, open_file, remote_files
 
 #: Names of table files, for folders.
 SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc", ".arrows", ".array_record")
@@ -15,6 +16,14 @@ SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc", ".arrows", ".array_record"
 
 def table_files(source: str) -> List[str]:
     """Returns the files of a path, a folder or a glob, in the order of their names. Hidden files are left out."""
+    if is_remote(source):
+        found = remote_files(source, SUFFIXES)
+        if not found:
+            raise ConfigurationError(
+                f"{source} is no file, and no folder of files that end in {', '.join(SUFFIXES)}; copy data of other formats to a "
+                "disk, or mount the storage"
+            )
+        return found
     if os.path.isdir(source):
         found = [
             os.path.join(folder, name)
@@ -66,7 +75,7 @@ def indexed_folder(folder: str, split: str) -> Optional[Tuple[str, str, Dict[str
 def kind_of(path: str) -> Optional[str]:
     """Returns the kind of a table file ("parquet", "file" or "stream"), by its content, or None."""
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             start = file.read(8)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None

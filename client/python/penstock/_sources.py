@@ -11,6 +11,7 @@ from ._column_options import ColumnOptions
 from ._convert_source import Source, needed
 from ._datasets import rows_of
 from ._errors import ConfigurationError
+from ._remote_files import is_remote, open_file
 from ._source_files import indexed_folder, kind_of, table_files
 
 _LMDB_MAGIC = b"\xde\xc0\xef\xbe"  # at offset 16
@@ -41,8 +42,6 @@ def open_source(source: Any, options: ColumnOptions, split: str, trust: bool = F
     if name.startswith("hf://"):
         made = _reader("_hugging_face", "datasets", "hf", name).hub(name[len("hf://") :], options, split)
         return made
-    if "://" in name:
-        raise ConfigurationError(f"{name} is a URL; copy the files to a disk, or mount the storage, and give their path")
     if os.path.isdir(name):
         inside = set(os.listdir(name))
         if inside & {"dataset_dict.json", "state.json"}:
@@ -63,6 +62,11 @@ def open_source(source: Any, options: ColumnOptions, split: str, trust: bool = F
             raise ConfigurationError(f"{name} names {len(paths)} HDF5 files; convert them one by one")
         made = _reader("_hdf5", "h5py", "hdf5", paths[0]).Hdf5(paths[0], options)
         return made
+    if is_remote(name) and kind_of(paths[0]) is None:
+        raise ConfigurationError(
+            f"{paths[0]} is neither a Parquet, Arrow, Feather nor HDF5 file; copy files of other formats to a disk, or mount "
+            "the storage, and give their path"
+        )
     if start[16:20] == _LMDB_MAGIC and len(paths) == 1:
         made = _reader("_lmdb", "lmdb", "lmdb", paths[0]).Lmdb(paths[0], options)
         return made
@@ -87,7 +91,7 @@ def _indexed(folder: str, kind: str, index: Dict[str, Any], options: ColumnOptio
 
 def _start(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             return file.read(32)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ._convert_source import PIECE_BYTES
+from ._remote_files import is_remote, open_file, open_unbuffered
 
 _MOST_ROWS = 1 << 16
 
@@ -23,7 +24,8 @@ class ParquetTable:
     """A Parquet file. Its parts are row groups."""
 
     def __init__(self, path: str) -> None:
-        self._file = pq.ParquetFile(path, memory_map=True)
+        remote = is_remote(path)
+        self._file = pq.ParquetFile(open_unbuffered(path) if remote else path, memory_map=not remote)
         self.schema = self._file.schema_arrow
         self._group = -1
         self._at = 0
@@ -50,8 +52,8 @@ class ArrowTable:
 
     def __init__(self, path: str, kind: str) -> None:
         self._path = path
-        self._file: Any = pa.ipc.open_file(pa.memory_map(path)) if kind == "file" else None
-        self._stream: Any = pa.ipc.open_stream(pa.memory_map(path)) if kind == "stream" else None
+        self._file: Any = pa.ipc.open_file(_arrow_file(path)) if kind == "file" else None
+        self._stream: Any = pa.ipc.open_stream(_arrow_file(path)) if kind == "stream" else None
         table: Any = self._file if kind == "file" else self._stream
         self.schema = table.schema
         self._next = 0  # the number of the stream's next batch
@@ -74,11 +76,15 @@ class ArrowTable:
         if self._file is not None:
             return self._file.get_batch(number)
         if number < self._next - 1:
-            self._stream, self._next = pa.ipc.open_stream(pa.memory_map(self._path)), 0
+            self._stream, self._next = pa.ipc.open_stream(_arrow_file(self._path)), 0
         while self._next <= number:
             self._last = self._stream.read_next_batch()
             self._next += 1
         return self._last
+
+
+def _arrow_file(path: str) -> Any:
+    return pa.PythonFile(open_file(path), "r") if is_remote(path) else pa.memory_map(path)
 
 
 def open_table(path: str, kind: str) -> Any:

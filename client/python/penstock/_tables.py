@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ from ._arrow_columns import arrow_columns, encoded_batch
 from ._column_options import ColumnOptions
 from ._convert_source import Frames, Piece, Source
 from ._errors import ConfigurationError, DataError
+from ._remote_files import Facts, facts_of
 from ._source_files import kind_of
 from ._table_files import open_table
 
@@ -19,8 +19,7 @@ from ._table_files import open_table
 class _File(NamedTuple):
     path: str
     kind: str
-    size: int
-    changed: int  # ns
+    facts: Facts
 
 
 class Tables(Source):
@@ -50,8 +49,7 @@ class Tables(Source):
         kind = kind_of(path)
         if kind is None:
             raise ConfigurationError(f"{path} is neither a Parquet file nor an Arrow or Feather file")
-        facts = os.stat(path)
-        self._files.append(_File(path, kind, facts.st_size, facts.st_mtime_ns))
+        self._files.append(_File(path, kind, facts_of(path)))
         try:
             table = open_table(path, kind)
             parts = table.parts()
@@ -79,7 +77,7 @@ class Tables(Source):
     def arguments(self) -> Dict[str, str]:
         digest = hashlib.sha256()
         for file in self._files:
-            digest.update(f"{file.path}\0{file.size}\0{file.changed}\n".encode())
+            digest.update(f"{file.path}\0{file.facts.size}\0{file.facts.state}\n".encode())
         for column in self.columns:
             digest.update(repr(column).encode())
         count = len(self._files)
