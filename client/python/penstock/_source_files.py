@@ -20,8 +20,8 @@ def table_files(source: str) -> List[str]:
         found = remote_files(source, SUFFIXES)
         if not found:
             raise ConfigurationError(
-                f"{source} is no file, and no folder of files that end in {', '.join(SUFFIXES)}; copy data of other formats to a "
-                "disk, or mount the storage"
+                f"{source} is no file, and no folder of files that end in {', '.join(SUFFIXES)}; copy data of other formats to "
+                "a disk, or mount the storage"
             )
         return found
     if os.path.isdir(source):
