@@ -97,7 +97,7 @@ class Fetch final : public Command {
            std::fwrite(body.data(), 1, body.size(), stdout) == body.size() && std::fflush(stdout) == 0;
   }
 
-  absl::StatusOr<std::string> Answer(std::string_view line) {
+  absl::StatusOr<std::string> Answer(absl::string_view line) {
     if (absl::ConsumePrefix(&line, "stat ")) return Stat(std::string(line));
     if (absl::ConsumePrefix(&line, "list ")) return List(std::string(line));
     if (absl::ConsumePrefix(&line, "read ")) {

@@ -30,14 +30,16 @@ def is_remote(name: str) -> bool:
     return "://" in name
 
 
-def open_file(name: str) -> BinaryIO:
-    """Opens a file for reads. Raises OSError for a local file, and an error of Penstock for another one."""
-    return cast(BinaryIO, io.BufferedReader(_RemoteFile(name), 1 << 20)) if is_remote(name) else open(name, "rb")
+def open_file(name: str, facts: Optional[Facts] = None) -> BinaryIO:
+    """Opens a file for reads, in the state of `facts` if it is remote. Raises OSError for a local file, and an error of
+    Penstock for a remote one.
+    """
+    return cast(BinaryIO, io.BufferedReader(_RemoteFile(name, facts), 1 << 20)) if is_remote(name) else open(name, "rb")
 
 
-def open_unbuffered(name: str) -> BinaryIO:
-    """Opens a file for large reads at any place. Raises as open_file()."""
-    return cast(BinaryIO, _RemoteFile(name)) if is_remote(name) else open(name, "rb", buffering=0)
+def open_unbuffered(name: str, facts: Optional[Facts] = None) -> BinaryIO:
+    """Opens a file for large reads at any place, in the state of `facts` if it is remote. Raises as open_file()."""
+    return cast(BinaryIO, _RemoteFile(name, facts)) if is_remote(name) else open(name, "rb", buffering=0)
 
 
 def facts_of(name: str) -> Facts:
@@ -60,9 +62,13 @@ def remote_files(source: str, suffixes: Tuple[str, ...]) -> List[str]:
     wild = next((number for number, part in enumerate(parts) if any(one in part for one in _WILD)), len(parts))
     if wild < len(parts):
         return _files_like(f"{scheme}://{'/'.join(parts[:wild])}", parts[wild:])
-    if _is_file(source):
+    no_file = _why_no_file(source)
+    if no_file is None:
         return [source]
-    return sorted(name for name in _files_below(source.rstrip("/")) if name.endswith(suffixes))
+    try:
+        return sorted(name for name in _files_below(source.rstrip("/")) if name.endswith(suffixes))
+    except ConfigurationError as error:
+        raise (no_file if error.code == "UNIMPLEMENTED" else error) from None
 
 
 def _files_below(folder: str) -> Iterator[str]:
@@ -89,13 +95,15 @@ def _files_like(folder: str, parts: List[str]) -> List[str]:
     return sorted(found)
 
 
-def _is_file(name: str) -> bool:
+def _why_no_file(name: str) -> Optional[ConfigurationError]:
+    """Returns None for a file, and why it is none otherwise."""
     try:
-        return bool(json.loads(_program().ask(f"stat {name}"))["kind"] == "file")
-    except (ConfigurationError, DataError) as error:
-        if error.code in ("NOT_FOUND", "INVALID_ARGUMENT"):
-            return False
+        facts_of(name)
+    except ConfigurationError as error:
+        if error.code in (None, "NOT_FOUND", "INVALID_ARGUMENT"):
+            return error
         raise
+    return None
 
 
 def _entries(folder: str) -> List[Dict[str, Any]]:
@@ -106,10 +114,10 @@ def _entries(folder: str) -> List[Dict[str, Any]]:
 class _RemoteFile(io.RawIOBase):
     """A file in a bucket. Each read is a request, so a caller reads much at once."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, facts: Optional[Facts] = None) -> None:
         super().__init__()
         self._name = name
-        self._size, self._state = facts_of(name)
+        self._size, self._state = facts or facts_of(name)
         self._at = 0
 
     def readable(self) -> bool:

@@ -8,7 +8,7 @@ import os
 from typing import Any, Dict, List, Optional, Tuple
 
 from ._errors import ConfigurationError
-from ._remote_files import is_remote, open_file, remote_files
+from ._remote_files import Facts, is_remote, open_unbuffered, remote_files
 
 #: Names of table files, for folders.
 SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc", ".arrows", ".array_record")
@@ -72,10 +72,12 @@ def indexed_folder(folder: str, split: str) -> Optional[Tuple[str, str, Dict[str
     return (os.path.join(folder, splits[0]), *found[splits[0]])
 
 
-def kind_of(path: str) -> Optional[str]:
-    """Returns the kind of a table file ("parquet", "file" or "stream"), by its content, or None."""
+def kind_of(path: str, facts: Optional[Facts] = None) -> Optional[str]:
+    """Returns the kind of a table file ("parquet", "file" or "stream"), by its content, or None. `facts` are those of the
+    file, if they are known.
+    """
     try:
-        with open_file(path) as file:
+        with open_unbuffered(path, facts) as file:
             start = file.read(8)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None

@@ -11,7 +11,7 @@ from ._column_options import ColumnOptions
 from ._convert_source import Source, needed
 from ._datasets import rows_of
 from ._errors import ConfigurationError
-from ._remote_files import is_remote, open_file
+from ._remote_files import is_remote, open_unbuffered
 from ._source_files import indexed_folder, kind_of, table_files
 
 _LMDB_MAGIC = b"\xde\xc0\xef\xbe"  # at offset 16
@@ -91,7 +91,7 @@ def _indexed(folder: str, kind: str, index: Dict[str, Any], options: ColumnOptio
 
 def _start(path: str) -> bytes:
     try:
-        with open_file(path) as file:
+        with open_unbuffered(path) as file:
             return file.read(32)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ._convert_source import PIECE_BYTES
-from ._remote_files import is_remote, open_file, open_unbuffered
+from ._remote_files import Facts, is_remote, open_file, open_unbuffered
 
 _MOST_ROWS = 1 << 16
 
@@ -23,9 +23,9 @@ class Part(NamedTuple):
 class ParquetTable:
     """A Parquet file. Its parts are row groups."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, facts: Facts) -> None:
         remote = is_remote(path)
-        self._file = pq.ParquetFile(open_unbuffered(path) if remote else path, memory_map=not remote)
+        self._file = pq.ParquetFile(open_unbuffered(path, facts) if remote else path, memory_map=not remote)
         self.schema = self._file.schema_arrow
         self._group = -1
         self._at = 0
@@ -50,10 +50,10 @@ class ParquetTable:
 class ArrowTable:
     """An Arrow file or stream. Its parts are batches."""
 
-    def __init__(self, path: str, kind: str) -> None:
-        self._path = path
-        self._file: Any = pa.ipc.open_file(_arrow_file(path)) if kind == "file" else None
-        self._stream: Any = pa.ipc.open_stream(_arrow_file(path)) if kind == "stream" else None
+    def __init__(self, path: str, kind: str, facts: Facts) -> None:
+        self._path, self._facts = path, facts
+        self._file: Any = pa.ipc.open_file(_arrow_file(path, facts)) if kind == "file" else None
+        self._stream: Any = pa.ipc.open_stream(_arrow_file(path, facts)) if kind == "stream" else None
         table: Any = self._file if kind == "file" else self._stream
         self.schema = table.schema
         self._next = 0  # the number of the stream's next batch
@@ -76,19 +76,19 @@ class ArrowTable:
         if self._file is not None:
             return self._file.get_batch(number)
         if number < self._next - 1:
-            self._stream, self._next = pa.ipc.open_stream(_arrow_file(self._path)), 0
+            self._stream, self._next = pa.ipc.open_stream(_arrow_file(self._path, self._facts)), 0
         while self._next <= number:
             self._last = self._stream.read_next_batch()
             self._next += 1
         return self._last
 
 
-def _arrow_file(path: str) -> Any:
-    return pa.PythonFile(open_file(path), "r") if is_remote(path) else pa.memory_map(path)
+def _arrow_file(path: str, facts: Facts) -> Any:
+    return pa.PythonFile(open_file(path, facts), "r") if is_remote(path) else pa.memory_map(path)
 
 
-def open_table(path: str, kind: str) -> Any:
-    return ParquetTable(path) if kind == "parquet" else ArrowTable(path, kind)
+def open_table(path: str, kind: str, facts: Facts) -> Any:
+    return ParquetTable(path, facts) if kind == "parquet" else ArrowTable(path, kind, facts)
 
 
 def _batch_rows(rows: int, size: int) -> int:

@@ -46,12 +46,13 @@ class Tables(Source):
 
     def _add(self, path: str) -> None:
         """Adds the pieces of a file, after a check of its columns."""
-        kind = kind_of(path)
+        facts = facts_of(path)
+        kind = kind_of(path, facts)
         if kind is None:
             raise ConfigurationError(f"{path} is neither a Parquet file nor an Arrow or Feather file")
-        self._files.append(_File(path, kind, facts_of(path)))
+        self._files.append(_File(path, kind, facts))
         try:
-            table = open_table(path, kind)
+            table = open_table(path, kind, facts)
             parts = table.parts()
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{path}: {error}") from None
@@ -96,7 +97,7 @@ class Tables(Source):
         names = list(dict.fromkeys(column.path[0] for column in self._columns))
         try:
             if self._open is None or self._open[0] != number:
-                self._open = (number, open_table(file.path, file.kind))
+                self._open = (number, open_table(file.path, file.kind, file.facts))
             for at, batch in self._open[1].batches(part, begin, names):
                 low, high = max(begin, at), min(end, at + batch.num_rows)
                 if low < high:
