@@ -15,6 +15,7 @@
 #include "base/runtime/thread_pool.h"
 #include "base/runtime/threads.h"
 #include "base/status_macros.h"
+#include "client/assembly/batch_changes.h"
 #include "client/assembly/dataset_counts.h"
 #include "client/session/open.h"
 #include "client/session/session.h"
@@ -130,11 +131,13 @@ class ReaderImpl final : public Reader {
     return plan::SerializeState(state);
   }
 
-  uint64_t steps_per_epoch() const override { return steps_.StepsPerEpoch(); }
-  uint64_t steps_left_in_epoch() const override { return steps_.StepsFrom(session_->cursor().position); }
+  uint64_t steps_per_epoch() const override { return steps_.StepsOf(session_->cursor().epoch); }
+  uint64_t steps_left_in_epoch() const override { return steps_.StepsFrom(session_->cursor()); }
+  uint64_t step_in_epoch() const override { return steps_.NumberAt(session_->cursor()); }
   uint64_t rows_per_epoch() const override { return steps_.positions(); }
   const std::string& job() const override { return job_; }
-  uint64_t batch_size() const override { return steps_.step_size(); }
+  uint64_t batch_size() const override { return steps_.sizes().first; }
+  std::vector<BatchChange> batch_changes() const override { return client::BatchChangesOf(steps_); }
   std::string_view last_batch() const override { return plan::LastBatchName(steps_.last()); }
   const std::vector<ColumnInfo>& columns() const override { return format_->infos; }
   const std::vector<std::string>& datasets() const override { return format_->sets; }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "config/batch_check.h"
 #include "config/blend_check.h"
 #include "config/mix_check.h"
 #include "config/select_check.h"
@@ -16,7 +17,6 @@ namespace {
 constexpr uint64_t kMaxJobFileBytes = 1 << 20;
 constexpr int kMaxFeatures = 256;
 constexpr int kMaxOps = 256;
-constexpr uint32_t kMaxBatch = 1 << 20;
 
 void CheckName(const std::string& name, std::vector<Mistake>* out) {
   if (name.empty()) {
@@ -216,11 +216,7 @@ std::vector<Mistake> CheckJobSpec(const v1::JobSpec& job) {
   }
   CheckCounts(job.features(), job.ops(), "", &out);
   CheckOrder(job.order(), &out);
-  if (job.batch().size() == 0) {
-    out.push_back({0, "batch.size", "the global batch size is missing or 0: batch { size: 256 last: DROP }"});
-  } else if (job.batch().size() > kMaxBatch) {
-    out.push_back({0, "batch.size", absl::StrCat("at most ", kMaxBatch)});
-  }
+  CheckBatch(job, &out);
   const float bad = job.errors().max_bad_fraction();
   if (!(bad >= 0 && bad <= 1)) out.push_back({0, "errors.max_bad_fraction", "a fraction between 0 and 1"});
   CheckMix(job, &out);

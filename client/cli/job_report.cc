@@ -131,31 +131,34 @@ std::string ShareLines(const v1::JobSpec& job, const plan::DataOrder& order) {
 
 EpochFacts EpochFactsOf(const v1::JobSpec& job, uint64_t rows) {
   EpochFacts facts{.rows = rows};
-  const uint64_t size = job.batch().size();
-  const plan::LastBatch last = plan::LastBatchOf(job.batch().last());
-  const auto steps = plan::Steps::Create(rows, size, last, 1);
+  const auto steps =
+      plan::Steps::Create(rows, plan::StepSizesOf(job.batch()), plan::LastBatchOf(job.batch().last()), 1);
   if (!steps.ok()) {
     facts.dropped = rows;
     return facts;
   }
-  facts.steps = steps->StepsPerEpoch();
-  facts.dropped = steps->DroppedPerEpoch();
-  facts.padding = last == plan::LastBatch::kPad ? facts.steps * size - rows : 0;
+  facts.steps = steps->StepsOf(0);
+  facts.dropped = steps->DroppedOf(0);
+  const plan::StepSpan last = steps->StepAt(steps->Advance({0, 0}, facts.steps - 1));
+  facts.padding = last.rows - last.valid;
+  facts.last_rows = last.rows < last.size ? last.rows : 0;
   return facts;
 }
 
 std::string EpochLine(const v1::JobSpec& job, const EpochFacts& facts) {
-  std::string out = absl::StrCat("an epoch has ", Count(facts.rows, "row"), ": ", Count(facts.steps, "step"), " of ",
-                                 Count(job.batch().size()));
+  const bool changes = job.batch().change_size() > 0;
+  std::string out = absl::StrCat("an epoch has ", Count(facts.rows, "row"), ": ", Count(facts.steps, "step"),
+                                 changes ? " in the first one, of " : " of ", Count(job.batch().size()));
+  for (const v1::BatchChange& change : job.batch().change()) {
+    absl::StrAppend(&out, ", from row ", Count(change.at_rows()), " of the run on of ", Count(change.size()));
+  }
   if (facts.dropped > 0) {
     const double percent = 100.0 * static_cast<double>(facts.dropped) / static_cast<double>(facts.rows);
     absl::StrAppend(&out, ", ", Count(facts.dropped, "row"), absl::StrFormat(" (%.1f %%) ", percent),
                     facts.dropped == 1 ? "is" : "are", " dropped at its end");
   }
   if (facts.padding > 0) absl::StrAppend(&out, ", the last filled up with ", Count(facts.padding, "row"));
-  if (facts.dropped + facts.padding == 0 && facts.rows % job.batch().size() != 0) {
-    absl::StrAppend(&out, ", the last of ", Count(facts.rows % job.batch().size()));
-  }
+  if (facts.last_rows > 0) absl::StrAppend(&out, ", the last of ", Count(facts.last_rows));
   return out;
 }
 

@@ -30,7 +30,7 @@ uint64_t TotalSteps(const plan::Steps& steps, plan::Cursor start, uint64_t epoch
   const plan::Cursor from = steps.Normalized(start);
   constexpr uint64_t kEndless = UINT64_MAX;
   // Larger counts never end in practice, and the sums below would overflow.
-  if (epochs == 0 || epochs > UINT64_MAX / 4 / steps.StepsPerEpoch() || from.epoch > UINT64_MAX / 4) return kEndless;
+  if (epochs == 0 || epochs > UINT64_MAX / 4 / steps.positions() || from.epoch > UINT64_MAX / 4) return kEndless;
   return steps.StepsBetween(from, {from.epoch + epochs, 0});
 }
 
@@ -248,8 +248,8 @@ std::vector<uint32_t> DeliveryTracker::Owners(const plan::View& view, const plan
   std::vector<uint32_t> owners;
   for (const plan::ViewRange& range : view.ranges) {
     // Under BY_RANK a rank's slice touches few of the ranges. Under BY_RECORD its rows may be in any range.
-    if (view.policy == plan::AssignPolicy::kByRank && (range.begin > plan::RankKey(slice.end - 1, steps_.step_size()) ||
-                                                       range.end <= plan::RankKey(slice.begin, steps_.step_size()))) {
+    if (view.policy == plan::AssignPolicy::kByRank && (range.begin > plan::RankKey(slice.end - 1, step.size) ||
+                                                       range.end <= plan::RankKey(slice.begin, step.size))) {
       continue;
     }
     const uint32_t worker = workers_.in_view()[range.owner];
@@ -264,7 +264,7 @@ void DeliveryTracker::Advance(Nanos now) {
     const uint64_t booked = booked_.size();
     const uint64_t left = total_steps_ - head_ordinal_ - booked;
     // A run ends with its epoch, so the last run of an epoch may be short.
-    const uint64_t run = std::min({grant_steps_, left, steps_.StepsFrom(next_.position)});
+    const uint64_t run = std::min({grant_steps_, left, steps_.StepsFrom(next_)});
     if (run == 0 || booked + run > window_steps_) break;
     GrantRun(run, now);
   }

@@ -43,7 +43,7 @@ void DeliveryTracker::EnsureAsks(BookedStep* step) {
     if (step->rows[row] != BookedStep::Row::kMissing && step->rows[row] != BookedStep::Row::kClaimed) continue;
     const uint64_t slot = step->slice.begin + row;
     const uint64_t record = plan.RecordAt(steps_.PositionOfSlot(step->span, slot));
-    const uint32_t owner = step->view->OwnerOf(step->view->KeyOf(record, slot, steps_.step_size()));
+    const uint32_t owner = step->view->OwnerOf(step->view->KeyOf(record, slot, step->span.size));
     const uint32_t worker = workers_.Find(step->view->workers[owner].id);
     step->asks[row].asked_at = step->granted_at;
     step->asks[row].owner = worker;
@@ -85,7 +85,7 @@ uint32_t DeliveryTracker::Choose(const BookedStep& step, uint64_t row, uint32_t 
   if (!any) return kNoWorker;
   const uint64_t slot = step.slice.begin + row;
   const uint64_t key =
-      view_->KeyOf(Plan(step.span.epoch).RecordAt(steps_.PositionOfSlot(step.span, slot)), slot, steps_.step_size());
+      view_->KeyOf(Plan(step.span.epoch).RecordAt(steps_.PositionOfSlot(step.span, slot)), slot, step.span.size);
   const uint32_t owner = all[view_->OwnerOf(key)];
   const uint32_t backup = all[view_->BackupOf(key)];
   // Order: owner, backup, then all workers, starting at another worker for each row. The list is a circle, and the

@@ -50,9 +50,9 @@ std::vector<DeliveryTracker::Owed> DeliveryTracker::OwedOfHead() const {
 std::vector<double> DeliveryTracker::SharesUnder(const plan::View& view) const {
   uint64_t begin = 0, end = view.key_space;
   if (view.policy == plan::AssignPolicy::kByRank) {
-    const uint64_t slice = steps_.step_size() / steps_.world_size();
-    begin = plan::RankKey(options_.rank * slice, steps_.step_size());
-    end = plan::RankKey((options_.rank + 1) * slice - 1, steps_.step_size()) + 1;
+    const uint64_t size = steps_.SizeAt(head_), slice = size / steps_.world_size();
+    begin = plan::RankKey(options_.rank * slice, size);
+    end = plan::RankKey((options_.rank + 1) * slice - 1, size) + 1;
   }
   std::vector<double> shares(workers_.size());
   for (const plan::ViewRange& range : view.ranges) {

@@ -1,3 +1,4 @@
+#include "client/assembly/batch_changes.h"
 #include "client/feed/direct_reader.h"
 
 #include <algorithm>
@@ -11,7 +12,6 @@
 #include "base/status_macros.h"
 #include "client/assembly/batch_memory.h"
 #include "client/assembly/dataset_counts.h"
-#include "client/assembly/step_number.h"
 #include "client/session/open.h"
 #include "client/session/start_checks.h"
 #include "pipeline/loader/prepared_steps.h"
@@ -158,14 +158,13 @@ class DirectReader final : public Reader {
                                  job_->pipeline_fingerprint});
   }
 
-  uint64_t steps_per_epoch() const override { return steps_.StepsPerEpoch(); }
-  uint64_t steps_left_in_epoch() const override {
-    MutexLock lock(&mutex_);
-    return steps_.StepsFrom(cursor_.position);
-  }
+  uint64_t steps_per_epoch() const override { return steps_.StepsOf(cursor().epoch); }
+  uint64_t steps_left_in_epoch() const override { return steps_.StepsFrom(cursor()); }
+  uint64_t step_in_epoch() const override { return steps_.NumberAt(cursor()); }
   uint64_t rows_per_epoch() const override { return steps_.positions(); }
   const std::string& job() const override { return job_->job->spec().name(); }
-  uint64_t batch_size() const override { return steps_.step_size(); }
+  uint64_t batch_size() const override { return steps_.sizes().first; }
+  std::vector<BatchChange> batch_changes() const override { return client::BatchChangesOf(steps_); }
   std::string_view last_batch() const override { return plan::LastBatchName(steps_.last()); }
   const std::vector<ColumnInfo>& columns() const override { return job_->format->infos; }
   const std::vector<std::string>& datasets() const override { return job_->format->sets; }
@@ -182,6 +181,11 @@ class DirectReader final : public Reader {
   void Cancel() override { prepared_->Cancel(); }
 
  private:
+  plan::Cursor cursor() const {
+    MutexLock lock(&mutex_);
+    return cursor_;
+  }
+
   absl::StatusOr<Batch> NextBatch(Nanos timeout) {
     absl::StatusOr<std::optional<loader::PreparedStep>> step = prepared_->Next(timeout);
     if (!step.ok()) return WithFileErrors(step.status());
@@ -193,7 +197,7 @@ class DirectReader final : public Reader {
   absl::StatusOr<Batch> Finish(std::optional<loader::PreparedStep> step) {
     if (!step.has_value()) return absl::OutOfRangeError("all requested epochs are over");
     auto& target = static_cast<BatchTarget&>(*step->target);
-    PS_ASSIGN_OR_RETURN(Batch batch, target.Finish(client::StepNumber(step->span.begin, steps_.step_size())));
+    PS_ASSIGN_OR_RETURN(Batch batch, target.Finish(steps_.NumberAt({step->span.epoch, step->span.begin})));
     after_ = steps_.After(step->span);
     MutexLock lock(&mutex_);
     stats_.masked_rows += target.masked();
@@ -237,11 +241,11 @@ absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(loader::Loader* loader,
         absl::StrCat("rank ", options.rank, " of a world size of ", options.world_size, ": ranks count from 0"));
   }
   const loader::LoadJob& load = *job->job;
-  const uint64_t rows = options.batch_size != 0 ? options.batch_size : load.spec().batch().size();
-  PS_RETURN_IF_ERROR(load.order().CheckBatchRows(rows));
+  const plan::StepSizes sizes = plan::StepSizesOf(load.spec().batch(), options.batch_size);
+  PS_RETURN_IF_ERROR(load.order().CheckBatchRows(sizes.first));
   PS_ASSIGN_OR_RETURN(
       const plan::Steps steps,
-      plan::Steps::Create(load.positions(), rows, plan::LastBatchOf(load.spec().batch().last()), options.world_size));
+      plan::Steps::Create(load.positions(), sizes, plan::LastBatchOf(load.spec().batch().last()), options.world_size));
   std::optional<plan::SessionState> saved;
   if (!options.state.empty()) {
     PS_ASSIGN_OR_RETURN(saved, plan::ParseState(options.state));
@@ -256,7 +260,7 @@ absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(loader::Loader* loader,
     for (const sources::SnapshotShard& shard : load.reader().snapshot().shards()) bytes += shard.data_bytes;
     row_bytes += bytes / load.num_records();
   }
-  const uint64_t step_bytes = row_bytes * (steps.step_size() / steps.world_size());
+  const uint64_t step_bytes = row_bytes * (steps.largest() / steps.world_size());
   const uint64_t window = client::WindowSteps(options.prefetch_steps, options.prefetch_bytes, step_bytes);
   const plan::Cursor start = saved.has_value() ? saved->cursor() : plan::Cursor{options.epoch, 0};
   auto reader = std::make_unique<DirectReader>(std::move(job), steps, start, options.allocator,

@@ -13,7 +13,6 @@
 #include "base/json.h"
 #include "base/runtime/threads.h"
 #include "base/status_macros.h"
-#include "client/assembly/step_number.h"
 #include "client/session/notice_times.h"
 
 namespace penstock::feed {
@@ -347,13 +346,18 @@ void FeedLoader::Announce() {
         .Field("rows_per_epoch", reader_->rows_per_epoch())
         .Field("steps_per_epoch", reader_->steps_per_epoch())
         .Field("local", open_.job().empty());
+    std::vector<std::string> changes;
+    for (const BatchChange& change : reader_->batch_changes()) {
+      changes.push_back(absl::StrCat("[", change.at_rows, ", ", change.size, "]"));
+    }
+    if (!changes.empty()) json.Raw("batch_changes", Json::Array(changes));
     if (const std::vector<std::string>& sets = reader_->datasets(); !sets.empty()) {
       json.Raw("datasets", Json::QuotedArray(sets));
     }
   }
   json.Field("state", state)
       .Field("epoch", at->epoch)
-      .Field("step_in_epoch", client::StepNumber(at->position, global_batch_))
+      .Field("step_in_epoch", reader_->step_in_epoch())
       .Field("steps_left", reader_->steps_left_in_epoch());
   Tell(announced_ ? Type::kSought : Type::kOpened, start_.stream, json.Object());
   if (!announced_) WarnOfEpochs();

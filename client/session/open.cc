@@ -190,10 +190,10 @@ absl::StatusOr<OpenedSession> SessionOpener::Make() {
   const v1::Job known = KnownJob();
   watched_.LetMetadataGo(options_.job);  // JobInfo holds the required part of them
   PS_ASSIGN_OR_RETURN(JobInfo job, MakeJobInfo(known));
-  const uint64_t step_rows = options_.batch_size != 0 ? options_.batch_size : job.batch_size;
-  PS_RETURN_IF_ERROR(job.order->CheckBatchRows(step_rows));
+  const plan::StepSizes sizes = options_.batch_size != 0 ? plan::StepSizes(options_.batch_size) : job.batch_sizes;
+  PS_RETURN_IF_ERROR(job.order->CheckBatchRows(sizes.first));
   PS_ASSIGN_OR_RETURN(const plan::Steps steps,
-                      plan::Steps::Create(job.positions, step_rows, job.last, options_.world_size));
+                      plan::Steps::Create(job.positions, sizes, job.last, options_.world_size));
   PS_RETURN_IF_ERROR(CheckStart({job.name, job.format.get(), job.order_fingerprint, job.pipeline_fingerprint,
                                  options_.accept_new_pipeline, job.order->single_batch()},
                                 steps, saved_));
@@ -211,7 +211,7 @@ absl::StatusOr<OpenedSession> SessionOpener::Make() {
   opened.epochs = options_.epochs;
   // Estimate ragged columns by the mean record size: no better estimate is known in advance.
   const uint64_t row_bytes = job.format->memory_bytes + (job.format->ragged ? job.mean_record_bytes : 0);
-  const uint64_t step_bytes = row_bytes * (steps.step_size() / steps.world_size());
+  const uint64_t step_bytes = row_bytes * (steps.largest() / steps.world_size());
   opened.window_steps = WindowSteps(options_.prefetch_steps, options_.prefetch_bytes, step_bytes);
   opened.most_window_steps =
       std::max(opened.window_steps, WindowSteps(kMostSteps, options_.prefetch_bytes, step_bytes));

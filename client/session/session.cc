@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/version.h"
-#include "client/assembly/step_number.h"
 #include "net/protocols_proto.h"
 #include "net/session_label.h"
 
@@ -47,7 +46,12 @@ v1::Open FirstMessage(const JobInfo& job, const plan::Steps& steps, const Sessio
   open.set_end_epoch(plan::EndEpoch(options.start, options.epochs));
   open.set_world_size(static_cast<uint32_t>(steps.world_size()));
   open.add_codings(v1::ROW_CODING_ZSTD);
-  open.set_step_rows(static_cast<uint32_t>(steps.step_size()));
+  open.set_step_rows(static_cast<uint32_t>(steps.sizes().first));
+  for (const plan::SizeChange& change : steps.sizes().changes) {
+    v1::StepChange* const later = open.add_step_changes();
+    later->set_at_rows(change.at_rows);
+    later->set_step_rows(static_cast<uint32_t>(change.size));
+  }
   return open;
 }
 
@@ -236,7 +240,7 @@ void Session::OnNews(const absl::StatusOr<std::shared_ptr<const plan::View>>& ne
 absl::StatusOr<Batch> Session::Finish(Window::Taken taken) const {
   if (taken.step == nullptr) return taken.status;
   const plan::StepSpan& span = taken.step->span;
-  return taken.step->builder->Finish(span.epoch, StepNumber(span.begin, steps_.step_size()), span.begin);
+  return taken.step->builder->Finish(span.epoch, steps_.NumberAt({span.epoch, span.begin}), span.begin);
 }
 
 void Session::TakeTicket(const std::string& ticket) {

@@ -1,6 +1,7 @@
 #include "client/session/start_checks.h"
 
 #include <numeric>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -11,21 +12,27 @@ namespace {
 absl::Status CheckGroups(const StartCheck& check, const plan::Steps& steps) {
   if (!check.format->mix.has_value()) return absl::OkStatus();
   const uint64_t group = check.format->mix->plan.group, world_size = steps.world_size();
-  if (steps.step_size() % (group * world_size) == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "job ", check.job, " mixes rows in groups of ", group, " (mix.group), and a global batch of ", steps.step_size(),
-      " rows over ", world_size, world_size == 1 ? " rank" : " ranks", " gives ", steps.step_size() / world_size,
-      " rows to each, which cuts groups; choose a batch size that is a multiple of ", group * world_size));
+  std::vector<uint64_t> sizes = {steps.sizes().first};
+  for (const plan::SizeChange& change : steps.sizes().changes) sizes.push_back(change.size);
+  for (const uint64_t size : sizes) {
+    if (size % (group * world_size) == 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "job ", check.job, " mixes rows in groups of ", group, " (mix.group), and a global batch of ", size,
+        " rows over ", world_size, world_size == 1 ? " rank" : " ranks", " gives ", size / world_size,
+        " rows to each, which cuts groups; choose a batch size that is a multiple of ", group * world_size));
+  }
+  return absl::OkStatus();
 }
 
 // If the rows of a batch belong together, a step of a start inside a batch must not reach into the next one.
 absl::Status CheckSingle(const StartCheck& check, const plan::Steps& steps, uint64_t position) {
   if (check.single_batch == 0) return absl::OkStatus();
   const uint64_t inside = position % check.single_batch;
-  if (inside % steps.step_size() == 0) return absl::OkStatus();
+  const uint64_t size = steps.sizes().first;  // such a job has no changes of it
+  if (inside % size == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("the state's position ", position, " is row ", inside, " of a batch of ", check.single_batch,
-                   " rows that belong together (blend.batches: SINGLE, or `bucket`), so batches of ", steps.step_size(),
+                   " rows that belong together (blend.batches: SINGLE, or `bucket`), so batches of ", size,
                    " rows from there on would have rows of two; choose a batch size that divides ",
                    std::gcd(inside, check.single_batch)));
 }

@@ -38,11 +38,11 @@ absl::Status StepRows::Put(size_t row, RowResult result) {
 
 absl::StatusOr<std::unique_ptr<LocalSteps>> LocalSteps::Open(Loader* loader, std::shared_ptr<const LoadJob> job,
                                                              const LocalStepsOptions& options) {
-  const uint32_t size = options.batch_size > 0 ? options.batch_size : job->spec().batch().size();
-  PS_RETURN_IF_ERROR(job->order().CheckBatchRows(size));
+  const plan::StepSizes sizes = plan::StepSizesOf(job->spec().batch(), options.batch_size);
+  PS_RETURN_IF_ERROR(job->order().CheckBatchRows(sizes.first));
   PS_ASSIGN_OR_RETURN(
       const plan::Steps steps,
-      plan::Steps::Create(job->positions(), size, plan::LastBatchOf(job->spec().batch().last()), options.world_size));
+      plan::Steps::Create(job->positions(), sizes, plan::LastBatchOf(job->spec().batch().last()), options.world_size));
   if (options.read.rank >= options.world_size) {
     return absl::InvalidArgumentError(
         absl::StrCat("rank ", options.read.rank, " of ", options.world_size, ": ranks are numbered from 0"));

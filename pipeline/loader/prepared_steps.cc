@@ -15,7 +15,7 @@ absl::StatusOr<std::unique_ptr<PreparedSteps>> PreparedSteps::Open(Loader* loade
                                                                    const PreparedStepsOptions& options,
                                                                    MakeTarget make_target) {
   LoaderSessionOptions session;
-  session.largest_step_rows = static_cast<uint32_t>(steps.step_size() / steps.world_size());
+  session.largest_step_rows = static_cast<uint32_t>(steps.largest() / steps.world_size());
   session.weight = std::max<uint32_t>(job->spec().weight(), 1);
   session.books_slots = true;
   session.end_epoch = plan::EndEpoch(options.start, options.epochs);

@@ -23,6 +23,13 @@ PlanOptions PlanOptionsOf(const v1::Order& order) {
   return options;
 }
 
+StepSizes StepSizesOf(const v1::Batch& batch, uint64_t given) {
+  if (given != 0) return given;
+  StepSizes sizes = batch.size();
+  for (const v1::BatchChange& change : batch.change()) sizes.changes.push_back({change.at_rows(), change.size()});
+  return sizes;
+}
+
 LastBatch LastBatchOf(v1::LastBatch last) {
   return last == v1::PAD ? LastBatch::kPad : last == v1::PARTIAL ? LastBatch::kPartial : LastBatch::kDrop;
 }

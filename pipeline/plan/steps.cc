@@ -1,9 +1,11 @@
 #include "pipeline/plan/steps.h"
 
 #include <algorithm>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/status_macros.h"
 
 namespace penstock::plan {
 
@@ -19,9 +21,35 @@ std::string_view LastBatchName(LastBatch last) {
   return "";
 }
 
-absl::StatusOr<Steps> Steps::Create(uint64_t positions, uint64_t step_size, LastBatch last, uint64_t world_size) {
+namespace {
+
+absl::Status CheckSize(uint64_t size, const std::string& field, uint64_t positions, LastBatch last,
+                       uint64_t world_size) {
+  if (size == 0) return absl::InvalidArgumentError(absl::StrCat(field, " is 0; it must be at least 1"));
+  if (size % world_size != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("a global batch of ", size, " rows cannot be divided among ",
+                                                   world_size, " ranks; choose a ", field,
+                                                   " that is a multiple of the world size"));
+  }
+  if (last == LastBatch::kDrop && positions < size) {
+    return absl::InvalidArgumentError(absl::StrCat("an epoch has ", positions,
+                                                   " rows, fewer than one global batch of ", size,
+                                                   ", and batch.last is DROP: the epoch would have no steps; use PAD, or "
+                                                   "a smaller ",
+                                                   field));
+  }
+  return absl::OkStatus();
+}
+
+// The rows of a run before the cursor.
+unsigned __int128 RowsAt(Cursor cursor, uint64_t positions) {
+  return static_cast<unsigned __int128>(cursor.epoch) * positions + cursor.position;
+}
+
+}  // namespace
+
+absl::StatusOr<Steps> Steps::Create(uint64_t positions, StepSizes sizes, LastBatch last, uint64_t world_size) {
   if (positions == 0) return absl::InvalidArgumentError("the job's files hold no records");
-  if (step_size == 0) return absl::InvalidArgumentError("batch.size is 0; it must be at least 1");
   if (world_size == 0) {
     return absl::InvalidArgumentError("the world size is 0; it must be at least 1");
   }
@@ -29,32 +57,101 @@ absl::StatusOr<Steps> Steps::Create(uint64_t positions, uint64_t step_size, Last
     return absl::InvalidArgumentError(
         absl::StrCat("batch.last is ", static_cast<int>(last), ", which is no known policy"));
   }
-  if (step_size % world_size != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("a global batch of ", step_size, " rows cannot be divided among ",
-                                                   world_size,
-                                                   " ranks; choose a batch.size that is a multiple of the world size"));
-  }
+  PS_RETURN_IF_ERROR(CheckSize(sizes.first, "batch.size", positions, last, world_size));
   if (last == LastBatch::kPartial && world_size > 1) {
     return absl::InvalidArgumentError(absl::StrCat("batch.last is PARTIAL, which is for one rank only, and there are ",
                                                    world_size,
                                                    "; use PAD (rows past the end are flagged invalid) or DROP"));
   }
-  if (last == LastBatch::kDrop && positions < step_size) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("an epoch has ", positions, " rows, fewer than one global batch of ", step_size,
-                     ", and batch.last is DROP: no step would ever come; use PAD, or a smaller batch.size"));
+  if (sizes.changes.size() > StepSizes::kMostChanges) {
+    return absl::InvalidArgumentError(absl::StrCat("batch.change: at most ", StepSizes::kMostChanges));
   }
-  return Steps(positions, step_size, last, world_size);
+  uint64_t before = 0;
+  for (size_t i = 0; i < sizes.changes.size(); ++i) {
+    const SizeChange& change = sizes.changes[i];
+    const std::string field = absl::StrCat("batch.change[", i, "]");
+    if (change.at_rows <= before) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(field, ".at_rows is ", change.at_rows, "; it must be greater than ", before));
+    }
+    before = change.at_rows;
+    PS_RETURN_IF_ERROR(CheckSize(change.size, absl::StrCat(field, ".size"), positions, last, world_size));
+  }
+  return Steps(positions, std::move(sizes), last, world_size);
 }
 
-uint64_t Steps::StepsFrom(uint64_t position) const {
-  if (position >= positions_) return 0;
-  const uint64_t left = positions_ - position;
-  return left / step_size_ + (last_ != LastBatch::kDrop && left % step_size_ != 0 ? 1 : 0);
+Steps::Steps(uint64_t positions, StepSizes sizes, LastBatch last, uint64_t world_size)
+    : positions_(positions), sizes_(std::move(sizes)), largest_(sizes_.first), last_(last), world_size_(world_size) {
+  for (const SizeChange& change : sizes_.changes) largest_ = std::max(largest_, change.size);
+}
+
+const SizeChange* Steps::ChangeAfter(Cursor cursor) const {
+  const unsigned __int128 rows = RowsAt(cursor, positions_);
+  const auto after = std::find_if(sizes_.changes.begin(), sizes_.changes.end(),
+                                  [&](const SizeChange& change) { return change.at_rows > rows; });
+  return after == sizes_.changes.end() ? nullptr : &*after;
+}
+
+uint64_t Steps::SizeAt(Cursor cursor) const {
+  const SizeChange* const after = ChangeAfter(cursor);
+  const SizeChange* const end = sizes_.changes.data() + sizes_.changes.size();
+  const SizeChange* const next = after == nullptr ? end : after;
+  return next == sizes_.changes.data() ? sizes_.first : (next - 1)->size;
+}
+
+Steps::Run Steps::RunAt(Cursor cursor) const {
+  Run run{SizeAt(cursor), 0};
+  if (cursor.position >= positions_) return run;
+  const uint64_t left = positions_ - cursor.position;
+  run.steps = left / run.size + (last_ != LastBatch::kDrop && left % run.size != 0 ? 1 : 0);
+  const SizeChange* const change = ChangeAfter(cursor);
+  if (change == nullptr) return run;
+  const unsigned __int128 rows = change->at_rows - RowsAt(cursor, positions_);
+  if (rows < left) {  // steps that begin before the change
+    const auto until = static_cast<uint64_t>(rows);
+    run.steps = std::min(run.steps, until / run.size + (until % run.size != 0 ? 1 : 0));
+  }
+  return run;
+}
+
+uint64_t Steps::EpochsWithoutChange(uint64_t epoch) const {
+  const SizeChange* const change = ChangeAfter({epoch, 0});
+  return change == nullptr ? UINT64_MAX - epoch : change->at_rows / positions_ - epoch;
+}
+
+uint64_t Steps::StepsFrom(Cursor cursor) const {
+  uint64_t steps = 0;
+  for (Run run = RunAt(cursor); run.steps > 0; run = RunAt(cursor)) {
+    steps += run.steps;
+    cursor.position += run.rows();
+  }
+  return steps;
+}
+
+uint64_t Steps::DroppedOf(uint64_t epoch) const {
+  if (last_ != LastBatch::kDrop) return 0;
+  uint64_t rows = 0;
+  for (Run run = RunAt({epoch, 0}); run.steps > 0; run = RunAt({epoch, rows})) rows += run.rows();
+  return positions_ - rows;
+}
+
+uint64_t Steps::NumberAt(Cursor cursor) const {
+  Cursor at = {cursor.epoch, 0};
+  uint64_t steps = 0;
+  while (at.position < cursor.position) {
+    const Run run = RunAt(at);
+    const uint64_t left = cursor.position - at.position;
+    // Past the last step, count on in its size.
+    const uint64_t before = left / run.size + (left % run.size != 0 ? 1 : 0);
+    const uint64_t count = run.steps == 0 ? before : std::min(run.steps, before);
+    steps += count;
+    at.position += count * run.size;
+  }
+  return steps;
 }
 
 Cursor Steps::Normalized(Cursor cursor) const {
-  return StepsFrom(cursor.position) > 0 ? cursor : Cursor{cursor.epoch + 1, 0};
+  return RunAt(cursor).steps > 0 ? cursor : Cursor{cursor.epoch + 1, 0};
 }
 
 StepSpan Steps::StepAt(Cursor cursor) const {
@@ -62,8 +159,9 @@ StepSpan Steps::StepAt(Cursor cursor) const {
   StepSpan step;
   step.epoch = cursor.epoch;
   step.begin = cursor.position;
-  step.valid = std::min(step_size_, positions_ - cursor.position);
-  step.rows = last_ == LastBatch::kPartial ? step.valid : step_size_;
+  step.size = SizeAt(cursor);
+  step.valid = std::min(step.size, positions_ - cursor.position);
+  step.rows = last_ == LastBatch::kPartial ? step.valid : step.size;
   return step;
 }
 
@@ -71,22 +169,48 @@ Cursor Steps::After(const StepSpan& step) const { return Normalized({step.epoch,
 
 Cursor Steps::Advance(Cursor cursor, uint64_t steps) const {
   cursor = Normalized(cursor);
-  const uint64_t left = StepsFrom(cursor.position);
-  if (steps < left) return {cursor.epoch, cursor.position + steps * step_size_};
-  steps -= left;
-  const uint64_t per_epoch = StepsPerEpoch();
-  return {cursor.epoch + 1 + steps / per_epoch, steps % per_epoch * step_size_};
+  for (;;) {
+    if (cursor.position == 0) {
+      const uint64_t per_epoch = StepsOf(cursor.epoch);
+      const uint64_t whole = std::min(steps / per_epoch, EpochsWithoutChange(cursor.epoch));
+      cursor.epoch += whole;
+      steps -= whole * per_epoch;
+    }
+    const Run run = RunAt(cursor);
+    if (steps < run.steps) return {cursor.epoch, cursor.position + steps * run.size};
+    steps -= run.steps;
+    cursor = Normalized({cursor.epoch, std::min(cursor.position + run.rows(), positions_)});
+  }
 }
 
 uint64_t Steps::StepsBetween(Cursor from, Cursor to) const {
   from = Normalized(from);
   to = Normalized(to);
-  if (from.epoch == to.epoch) {
-    PS_CHECK(from.position <= to.position);
-    return (to.position - from.position) / step_size_;
+  PS_CHECK(from.epoch < to.epoch || (from.epoch == to.epoch && from.position <= to.position));
+  uint64_t steps = 0;
+  while (from.epoch < to.epoch) {
+    const uint64_t same = from.position == 0 ? EpochsWithoutChange(from.epoch) : 0;
+    const uint64_t epochs = std::clamp<uint64_t>(same, 1, to.epoch - from.epoch);
+    steps += epochs * StepsFrom(from);
+    from = {from.epoch + epochs, 0};
   }
-  PS_CHECK(from.epoch < to.epoch);
-  return StepsFrom(from.position) + (to.epoch - from.epoch - 1) * StepsPerEpoch() + to.position / step_size_;
+  while (from.position < to.position) {
+    const Run run = RunAt(from);
+    const uint64_t count = std::min(run.steps, (to.position - from.position) / run.size);
+    if (count == 0) break;
+    steps += count;
+    from.position += count * run.size;
+  }
+  return steps;
+}
+
+std::optional<StepSpan> Steps::StepWith(Cursor from, uint64_t position) const {
+  for (Run run = RunAt(from); run.steps > 0; run = RunAt(from)) {
+    const uint64_t inside = position - from.position;
+    if (inside < run.rows()) return StepAt({from.epoch, from.position + inside / run.size * run.size});
+    from.position += run.rows();
+  }
+  return std::nullopt;
 }
 
 SlotRange Steps::Slice(const StepSpan& step, uint64_t rank) const {

@@ -1,6 +1,7 @@
 // Converts positions to batches: global steps, their slots, and the slices of ranks.
 //
-// An epoch has P positions, and a step has G rows. A step is the next G rows from the cursor. Slot s of a step is row
+// An epoch has P positions, and a step has G rows. A step is the next G rows from the cursor. G may change with the rows
+// that the run had before the step: its size is that of the last change at or before epoch * P + position. Slot s of a step is row
 // `begin + s` of the epoch. Rank r of R has the slots [r*G/R, (r+1)*G/R), and R divides G. Rows past the epoch's end
 // exist only under kPad: row v >= P repeats position (v - P) mod P and is not valid. A row's number (begin + slot) is
 // unique in its epoch, including padding. Its position is not unique.
@@ -8,7 +9,10 @@
 #define PENSTOCK_PIPELINE_PLAN_STEPS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -45,6 +49,7 @@ struct StepSpan {
   uint64_t begin = 0;  // position of slot 0
   uint64_t rows = 0;   // rows of the global step: G, or fewer under kPartial
   uint64_t valid = 0;  // the first `valid` slots are real rows, the others padding
+  uint64_t size = 0;   // G
   bool operator==(const StepSpan&) const = default;
 };
 
@@ -57,30 +62,55 @@ struct SlotRange {
   bool operator==(const SlotRange&) const = default;
 };
 
-// The steps of a job for one batch size and world size. Immutable, small, pure.
+// A later size of steps.
+struct SizeChange {
+  uint64_t at_rows = 0;  // epoch * positions + position of the first row that may begin such a step
+  uint64_t size = 0;
+  bool operator==(const SizeChange&) const = default;
+};
+
+// The rows of the global batch, over a run.
+struct StepSizes {
+  static constexpr size_t kMostChanges = 64;
+
+  StepSizes(uint64_t size) : first(size) {}  // NOLINT: a size is the simple case of sizes
+  StepSizes(uint64_t size, std::vector<SizeChange> later) : first(size), changes(std::move(later)) {}
+
+  uint64_t first = 0;
+  std::vector<SizeChange> changes;  // ascending at_rows
+};
+
+// The steps of a job for one world size and the sizes of its batches. Immutable, small, pure. A call takes time in the
+// number of changes.
 class Steps {
  public:
-  // Creates the steps. `positions` is the number per epoch (EpochPlan::num_positions), the same in every epoch.
-  // `step_size` is the number of rows of the global batch. Returns InvalidArgument if
+  // Creates the steps. `positions` is the number per epoch (EpochPlan::num_positions), the same in every epoch. Returns
+  // InvalidArgument if
   //   - there are no positions;
-  //   - the step size or the world size is 0, or `last` is unknown;
-  //   - the world size does not divide the batch;
+  //   - a size or the world size is 0, or `last` is unknown;
+  //   - the world size does not divide a size;
+  //   - the changes are no ascending rows, or more than kMostChanges;
   //   - kPartial has several ranks;
   //   - kDrop has an epoch shorter than one step.
-  static absl::StatusOr<Steps> Create(uint64_t positions, uint64_t step_size, LastBatch last, uint64_t world_size);
+  static absl::StatusOr<Steps> Create(uint64_t positions, StepSizes sizes, LastBatch last, uint64_t world_size);
 
   uint64_t positions() const { return positions_; }
-  uint64_t step_size() const { return step_size_; }
   uint64_t world_size() const { return world_size_; }
   LastBatch last() const { return last_; }
+  const StepSizes& sizes() const { return sizes_; }
+  // Returns the rows of the largest step.
+  uint64_t largest() const { return largest_; }
+  // Returns G of a step that begins at the cursor.
+  uint64_t SizeAt(Cursor cursor) const;
 
-  // Returns the number of steps from `position` to the end of its epoch. 0 gives a whole epoch. Returns 0 from the
-  // epoch's end on.
-  uint64_t StepsFrom(uint64_t position) const;
-  uint64_t StepsPerEpoch() const { return StepsFrom(0); }
-  // Returns the number of positions of a whole epoch that are in no step: less than step_size() under kDrop, otherwise
-  // 0.
-  uint64_t DroppedPerEpoch() const { return last_ == LastBatch::kDrop ? positions_ % step_size_ : 0; }
+  // Returns the number of steps from the cursor to the end of its epoch. Returns 0 from the epoch's end on.
+  uint64_t StepsFrom(Cursor cursor) const;
+  // Returns the number of steps of a whole epoch.
+  uint64_t StepsOf(uint64_t epoch) const { return StepsFrom({epoch, 0}); }
+  // Returns the number of positions of a whole epoch that are in no step: less than a step under kDrop, otherwise 0.
+  uint64_t DroppedOf(uint64_t epoch) const;
+  // Returns the number of steps of the epoch before the cursor, rounded up. A resume does not change it.
+  uint64_t NumberAt(Cursor cursor) const;
 
   // Returns the cursor, or the start of the next epoch if its epoch has no step left.
   Cursor Normalized(Cursor cursor) const;
@@ -92,6 +122,9 @@ class Steps {
   Cursor Advance(Cursor cursor, uint64_t steps) const;
   // Returns the number of steps from `from` to `to`. `to` must be reachable by steps from `from`. O(1).
   uint64_t StepsBetween(Cursor from, Cursor to) const;
+  // Returns the step of the same epoch that has `position`, if steps begin at `from`, or nullopt if none has it.
+  // Requires from.position <= position.
+  std::optional<StepSpan> StepWith(Cursor from, uint64_t position) const;
 
   // Returns the slots of a rank in a step. rank < world_size().
   SlotRange Slice(const StepSpan& step, uint64_t rank) const;
@@ -108,11 +141,25 @@ class Steps {
   uint64_t SlotOfPosition(const StepSpan& step, uint64_t position) const { return position - step.begin; }
 
  private:
-  Steps(uint64_t positions, uint64_t step_size, LastBatch last, uint64_t world_size)
-      : positions_(positions), step_size_(step_size), last_(last), world_size_(world_size) {}
+  // Consecutive steps of one size, which begin before the size changes, and in one epoch.
+  struct Run {
+    uint64_t size = 0;
+    uint64_t steps = 0;  // 0: the epoch has no further step
+    uint64_t rows() const { return size * steps; }
+  };
+
+  Steps(uint64_t positions, StepSizes sizes, LastBatch last, uint64_t world_size);
+
+  // Returns the run that begins at the cursor.
+  Run RunAt(Cursor cursor) const;
+  // Returns the number of epochs from `epoch` on in which no size changes.
+  uint64_t EpochsWithoutChange(uint64_t epoch) const;
+  // Returns the first change after the cursor, or null.
+  const SizeChange* ChangeAfter(Cursor cursor) const;
 
   uint64_t positions_;
-  uint64_t step_size_;
+  StepSizes sizes_;
+  uint64_t largest_;
   LastBatch last_;
   uint64_t world_size_;
 };

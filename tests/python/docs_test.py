@@ -130,6 +130,16 @@ def test_the_page_on_packs_runs(place):
     assert [float(part) for part in place.run(print_filled).split()].count(1.0) >= 20
 
 
+def test_the_page_on_batch_sizes_runs(place):
+    page = Page("batch-sizes.md")
+    make, read = page.of("python")
+    place.run(make)
+    (job,) = page.of("textproto")
+    (place.folder / "growing.textproto").write_text(job)
+    expected = [line[2:] for line in read.splitlines() if line.startswith("# ")]
+    assert place.run(read).splitlines() == expected
+
+
 def test_the_page_on_windows_runs(place):
     page = Page("windows.md")
     make, read, read_documents, make_series = page.of("python")

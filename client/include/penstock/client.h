@@ -55,6 +55,12 @@ struct ConnectOptions {
   std::string token_file = {};
 };
 
+// A later size of the global batch.
+struct BatchChange {
+  uint64_t at_rows = 0;  // rows of the run before the first row of such a batch: epoch * rows_per_epoch + position
+  uint64_t size = 0;     // rows over all ranks
+};
+
 struct ReaderOptions {
   // The job's name, as submitted.
   std::string job;
@@ -172,19 +178,22 @@ class Reader {
   // must restore the same state.
   virtual std::string SaveState() const = 0;
 
-  // Return the number of steps of a whole epoch at this batch size, and from the cursor to the end of its epoch. After
-  // the last step of an epoch, the cursor is at the start of the next epoch.
+  // Return the number of steps of the cursor's epoch: of the whole epoch, from the cursor to its end, and before the
+  // cursor. After the last step of an epoch, the cursor is at the start of the next epoch.
   virtual uint64_t steps_per_epoch() const = 0;
   virtual uint64_t steps_left_in_epoch() const = 0;
+  virtual uint64_t step_in_epoch() const = 0;
   // Returns the number of records in the data set, times order.repeats, or the rows of an epoch of a blend. Rows that
   // DROP drops count; padding does not.
   virtual uint64_t rows_per_epoch() const = 0;
 
-  // Return the job's name, the rows of the global step, and the treatment of the rows at the end of an epoch that do
-  // not fill a step: "DROP", "PAD" or "PARTIAL".
+  // Return the job's name, the rows of the global step before any change of it, and the treatment of the rows at the
+  // end of an epoch that do not fill a step: "DROP", "PAD" or "PARTIAL".
   virtual const std::string& job() const = 0;
   virtual uint64_t batch_size() const = 0;
   virtual std::string_view last_batch() const = 0;
+  // Returns the job's changes of the batch size. Empty with ReaderOptions::batch_size.
+  virtual std::vector<BatchChange> batch_changes() const = 0;
 
   // Returns names, dtypes and shapes of the columns of every batch. If the job mixes rows, an integer label is float32
   // [classes] here and in batches.

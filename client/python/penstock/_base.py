@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, NoReturn, Tuple, TypeVar
 
+from ._batch_sizes import steps_of_epochs
 from ._core import Core
 from ._request import refuse_index
 from ._schema_types import Column
@@ -23,10 +24,13 @@ class LoaderBase:
 
     @public
     def __len__(self) -> int:
-        """Returns the number of batches of `epochs` whole epochs. A loop that starts later has fewer. Opens the job."""
+        """Returns the number of batches of `epochs` whole epochs, from the present one on. A loop that starts later has
+        fewer. Opens the job.
+        """
         if self._core.settings.epochs == 0:
             raise meant(TypeError("epochs=0: a loop without end has no length"))
-        return self._core.started().opened.steps_per_epoch * self._core.settings.epochs
+        opened = self._core.started().opened
+        return steps_of_epochs(opened, self._core.epoch(), self._core.settings.epochs)
 
     @property
     @public
@@ -43,7 +47,7 @@ class LoaderBase:
     @property
     @public
     def batch_size(self) -> int:
-        """The number of rows of a global step. Opens the job."""
+        """The number of rows of a global step. If the job changes it (batch.change), that of its first step. Opens the job."""
         return self._core.started().opened.batch_size
 
     @property

@@ -71,6 +71,8 @@ class Opened(NamedTuple):
     steps_left: int
     local: bool
     datasets: Tuple[str, ...] = ()
+    #: (rows of the run before it, size): the job's later batch sizes. `batch_size` is then that of the first batches.
+    batch_changes: Tuple[Tuple[int, int], ...] = ()
 
 
 class Sought(NamedTuple):
@@ -206,7 +208,8 @@ def welcome(packet: bytes) -> Welcome:
 
 
 def opened(packet: bytes) -> Opened:
-    fields = _checked("OPENED", body(packet), {**_OPENED, "datasets": list}, optional=("datasets",))
+    more = {"datasets": list, "batch_changes": list}
+    fields = _checked("OPENED", body(packet), {**_OPENED, **more}, optional=tuple(more))
     datasets = fields.get("datasets", [])
     if not all(isinstance(name, str) for name in datasets):
         raise wrong(f"data sets with the names {datasets!r}")
@@ -216,7 +219,11 @@ def opened(packet: bytes) -> Opened:
         if any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in column["shape"]):
             raise wrong(f"a column of shape {column['shape']!r}")
         columns.append(ColumnInfo(column["name"], column["type"], column["ragged"], tuple(column["shape"])))
-    return Opened(**{**fields, "columns": tuple(columns), "datasets": tuple(datasets)})
+    changes = tuple(map(tuple, fields.get("batch_changes", [])))
+    if not all(len(change) == 2 and all(isinstance(n, int) and n > 0 for n in change) for change in changes):
+        raise wrong(f"batch sizes {changes!r}")
+    lists = {"columns": tuple(columns), "datasets": tuple(datasets), "batch_changes": changes}
+    return Opened(**{**fields, **lists})
 
 
 def sought(packet: bytes) -> Sought:

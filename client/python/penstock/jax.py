@@ -128,8 +128,9 @@ class _MakeWork:
         for name in self._sharding if isinstance(self._sharding, Mapping) else ():
             if name not in schema and name not in OF_ROWS:
                 raise unknown_column(name, schema)
-        last = opened.rows_per_epoch % opened.batch_size if opened.last == "PARTIAL" else 0
-        for rows in (opened.rank_rows, last):
+        later = [size // core.opening.place().world_size for _, size in opened.batch_changes]
+        last = opened.rows_per_epoch % opened.batch_size if opened.last == "PARTIAL" and not later else 0
+        for rows in (opened.rank_rows, *later, last):
             if rows % self._pieces:
                 raise ConfigurationError(
                     f"a batch of {rows} rows in this process cannot be split over {self._pieces} parts of the sharding: "

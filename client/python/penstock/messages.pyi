@@ -148,14 +148,31 @@ class Batch(Message):
     """Fields:
 
         size: size of the global batch, over all ranks
+        change: later sizes; ascending at_rows
     """
     size: int
     last: Literal["DROP", "PAD", "PARTIAL"]
+    change: List[BatchChange]
     def __init__(
         self,
         *,
         size: Optional[int] = ...,
         last: Optional[Literal["DROP", "PAD", "PARTIAL"]] = ...,
+        change: Optional[Union[Union[BatchChange, Mapping[str, Any]], Sequence[Union[BatchChange, Mapping[str, Any]]]]] = ...,
+    ) -> None: ...
+
+class BatchChange(Message):
+    """The first step that begins at or after this row, and all later ones, have `size` rows.
+
+        at_rows: rows of the run before it: epoch * rows of an epoch + position
+    """
+    at_rows: int
+    size: int
+    def __init__(
+        self,
+        *,
+        at_rows: Optional[int] = ...,
+        size: Optional[int] = ...,
     ) -> None: ...
 
 class Blend(Message):

@@ -72,6 +72,11 @@ class Dataset(tf.data.Dataset):  # type: ignore[misc, unused-ignore]
         self._loader = loader
         core = core_of(loader)
         opened = core.started().opened
+        if opened.batch_changes:
+            raise ConfigurationError(
+                f"job {opened.job!r} changes its batch size (batch.change), and all iterations of a tf.data.Dataset have one "
+                "length; give batch_size=, or use penstock.Loader"
+            )
         rows = rows_of_a_part(opened.rank_rows, opened.last, parts)
         layout = Layout(loader.schema, columns, rows)
         epochs = core.settings.epochs

@@ -8,11 +8,11 @@ bool ExpectedRows::Covers(uint64_t epoch, uint64_t position, uint64_t record) co
   // In the first epoch, the first step begins at start_, not at position 0.
   const uint64_t first = epoch == start_.epoch ? start_.position : 0;
   if (position < first) return false;
-  const plan::StepSpan step = steps_->StepAt({epoch, position - (position - first) % steps_->step_size()});
-  if (step.epoch != epoch || position >= step.begin + step.valid) return false;
-  const uint64_t slot = steps_->SlotOfPosition(step, position);
-  if (!steps_->Slice(step, rank_).Contains(slot)) return false;
-  return owned_ == nullptr || owned_->Contains(plan::RankKey(slot, steps_->step_size()));
+  const std::optional<plan::StepSpan> step = steps_->StepWith({epoch, first}, position);
+  if (!step.has_value()) return false;
+  const uint64_t slot = steps_->SlotOfPosition(*step, position);
+  if (!steps_->Slice(*step, rank_).Contains(slot)) return false;
+  return owned_ == nullptr || owned_->Contains(plan::RankKey(slot, step->size));
 }
 
 }  // namespace penstock::loader

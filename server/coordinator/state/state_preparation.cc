@@ -280,7 +280,8 @@ absl::Status CoordinatorState::StartProbe(JobEntry* entry, Consequences* out) {
   }
   // Readers may set another batch size, but a job is not READY if its own batch size does not fit.
   const absl::Status steps =
-      plan::Steps::Create(positions, job.spec().batch().size(), plan::LastBatchOf(job.spec().batch().last()), 1)
+      plan::Steps::Create(positions, plan::StepSizesOf(job.spec().batch()),
+                          plan::LastBatchOf(job.spec().batch().last()), 1)
           .status();
   if (!steps.ok()) {
     return absl::InvalidArgumentError(

@@ -40,7 +40,7 @@ bool CoordinatorState::Understands(const WorkerEntry& worker, const JobEntry& en
   const v1::JobSpec& job = entry.job.spec();
   const bool simple = !plan::SelectsRecords(job) && !plan::HasNamedSets(job) &&
                       plan::DatasetOf(job).source() <= v1::Source::TAR && !plan::DatasetOf(job).has_window() &&
-                      !HasNewColumns(job);
+                      !HasNewColumns(job) && job.batch().change().empty();
   return simple || worker.info.protocols().newest() >= kDataProtocol;
 }
 

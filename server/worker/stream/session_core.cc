@@ -44,7 +44,7 @@ absl::StatusOr<SessionCore> SessionCore::Create(SessionParameters parameters, co
 }
 
 uint64_t SessionCore::RowsEnd() const {
-  return steps_.positions() + (steps_.last() == plan::LastBatch::kPad ? steps_.step_size() : 0);
+  return steps_.positions() + (steps_.last() == plan::LastBatch::kPad ? steps_.largest() : 0);
 }
 
 uint64_t SessionCore::OrderOf(uint64_t epoch, uint64_t row) {
@@ -52,7 +52,7 @@ uint64_t SessionCore::OrderOf(uint64_t epoch, uint64_t row) {
   // A client that goes back only fetches from epochs before the first one. Their rows come before all others.
   const uint64_t epochs = epoch < *first_epoch_ ? 0 : epoch - *first_epoch_;
   const unsigned __int128 order =
-      static_cast<unsigned __int128>(epochs) * (steps_.positions() + steps_.step_size()) + row;
+      static_cast<unsigned __int128>(epochs) * (steps_.positions() + steps_.largest()) + row;
   return order > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(order);
 }
 
@@ -183,7 +183,7 @@ std::vector<loader::RowRequest> SessionCore::NextRows(size_t max_rows, size_t ma
       const uint64_t row = step.begin + slot;
       if (row >= grant.end) break;
       const uint64_t position = steps_.PositionOfRow(row);
-      const uint64_t key = grant.keys->policy() == plan::AssignPolicy::kByRank ? plan::RankKey(slot, steps_.step_size())
+      const uint64_t key = grant.keys->policy() == plan::AssignPolicy::kByRank ? plan::RankKey(slot, step.size)
                                                                                : plan.RecordAt(position);
       if (!grant.keys->Contains(key)) continue;
       loader::RowRequest request;

@@ -40,7 +40,7 @@ struct SessionLimits {
 struct SessionParameters {
   uint32_t rank = 0;
   uint32_t world_size = 1;
-  uint32_t step_rows = 0;  // rows of the global step
+  plan::StepSizes step_rows = 0;  // of the global step
   uint64_t records = 0;    // records of the snapshot
   uint64_t positions = 0;  // positions of an epoch
   plan::LastBatch last = plan::LastBatch::kDrop;
@@ -59,8 +59,8 @@ class SessionCore {
   // Returns InvalidArgument if rank, world size and step rows do not fit together or do not fit the data.
   static absl::StatusOr<SessionCore> Create(SessionParameters parameters, const SessionLimits& limits = {});
 
-  // Returns the rows of one step of this rank.
-  uint32_t slice_rows() const { return static_cast<uint32_t>(steps_.step_size() / steps_.world_size()); }
+  // Returns the rows of the largest step of this rank.
+  uint32_t slice_rows() const { return static_cast<uint32_t>(steps_.largest() / steps_.world_size()); }
 
   absl::Status UseView(const v1::View& view);
   // Returns FailedPrecondition if UseView has not named its view, or the view was dropped since then.

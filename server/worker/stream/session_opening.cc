@@ -30,11 +30,12 @@ absl::StatusOr<uint32_t> ProtocolFor(const v1::Open& open, const std::string& wo
                         absl::StrCat("worker ", worker_id));
 }
 
-absl::Status CheckKnowsData(const v1::Open& open, bool selects, bool named) {
-  if ((!selects && !named) || open.protocols().newest() >= kDataProtocol) return absl::OkStatus();
+absl::Status CheckKnowsData(const v1::Open& open, const v1::JobSpec& job, bool selects) {
+  const bool named = plan::HasNamedSets(job), changes = job.batch().change_size() > 0;
+  if ((!selects && !named && !changes) || open.protocols().newest() >= kDataProtocol) return absl::OkStatus();
   const Release release{open.version(), net::ProtocolsOf(open.protocols())};
   return absl::FailedPreconditionError(
-      absl::StrCat("job '", open.job(), "' ", selects ? "selects records" : "names its data sets",
+      absl::StrCat("job '", open.job(), "' ", selects ? "selects records" : named ? "names its data sets" : "changes its batch size",
                    ", which this client, ", release.ToString(), ", does not know: upgrade it"));
 }
 
@@ -50,6 +51,9 @@ SessionParameters SessionParametersOf(const v1::Open& open, std::shared_ptr<cons
   parameters.rank = open.rank();
   parameters.world_size = open.world_size();
   parameters.step_rows = open.step_rows();
+  for (const v1::StepChange& change : open.step_changes()) {
+    parameters.step_rows.changes.push_back({change.at_rows(), change.step_rows()});
+  }
   parameters.records = job->num_records();
   parameters.positions = job->positions();
   parameters.last = plan::LastBatchOf(job->spec().batch().last());

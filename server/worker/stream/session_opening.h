@@ -19,9 +19,9 @@ namespace penstock::worker {
 // Returns the highest protocol that the client and this worker have, or FailedPrecondition if there is none.
 absl::StatusOr<uint32_t> ProtocolFor(const v1::Open& open, const std::string& worker_id);
 
-// Returns FailedPrecondition if the job `selects` records, or its data sets are `named`, and the client's release does
-// not know this.
-absl::Status CheckKnowsData(const v1::Open& open, bool selects, bool named);
+// Returns FailedPrecondition if the job `selects` records, names its data sets or changes its batch size, and the
+// client's release does not know this.
+absl::Status CheckKnowsData(const v1::Open& open, const v1::JobSpec& job, bool selects);
 
 // Returns FailedPrecondition if the client's order or pipeline differs from that of `job`, because its rows would
 // differ.

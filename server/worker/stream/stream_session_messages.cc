@@ -111,7 +111,7 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
   if (shared_->tickets != nullptr) PS_RETURN_IF_ERROR(shared_->tickets->CheckAdmitted(peer_));
   PS_RETURN_IF_ERROR(peer_.MayAccess(open.job()));
   PS_ASSIGN_OR_RETURN(std::shared_ptr<const loader::LoadJob> job, shared_->jobs->Find(open.job(), open.job_uid()));
-  PS_RETURN_IF_ERROR(CheckKnowsData(open, job->reader().selects(), plan::HasNamedSets(job->spec())));
+  PS_RETURN_IF_ERROR(CheckKnowsData(open, job->spec(), job->reader().selects()));
   PS_RETURN_IF_ERROR(CheckFingerprints(open, *job));
   PS_ASSIGN_OR_RETURN(SessionCore core,
                       SessionCore::Create(SessionParametersOf(open, job, shared_->worker_id), shared_->limits));

@@ -379,6 +379,10 @@ TEST(Delivery, SurvivesAnything) {
     options.damaged = random() % 2 == 0 ? 0 : 0.05;
     options.bad = random() % 2 == 0 ? 0 : 0.03;
     options.away = random() % 2 == 0 ? 0 : 0.5;
+    for (uint64_t n = random() % 3, rows = 0; n > 0; --n) {
+      rows += 1 + random() % (2 * options.records);
+      options.batch_changes.push_back({rows, 12 * (1 + random() % 2)});
+    }
     World world(options);
     const auto some = [&random, &options] {  // worker 0, which never fails permanently, and some others
       std::vector<int> workers{0};

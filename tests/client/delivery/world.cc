@@ -33,7 +33,7 @@ World::World(const WorldOptions& options)
     : options_(options),
       random_(options.seed),
       order_(OrderOf(options.records)),
-      steps_(*plan::Steps::Create(options.records, options.batch, options.last, options.world_size)),
+      steps_(*plan::Steps::Create(options.records, {options.batch, options.batch_changes}, options.last, options.world_size)),
       tracker_(steps_, OptionsOf(options)),
       dead_(options.workers),
       hung_(options.workers),
@@ -224,13 +224,14 @@ void World::GrantRows(uint64_t number, const SendGrant& grant) {
   const plan::View& view = *views_.at({grant.view_term, grant.view_number});
   const plan::EpochOrder plan = order_->Epoch(grant.epoch);
   if (grant.begin >= grant.end) Wrong("an empty grant");
-  for (uint64_t begin = grant.begin; begin < grant.end; begin += options_.batch) {
+  for (uint64_t begin = grant.begin, rows = 0; begin < grant.end; begin += rows) {
     const plan::StepSpan span = steps_.StepAt({grant.epoch, begin});
+    rows = span.size;
     if (span.epoch != grant.epoch) Wrong("a grant over the end of its epoch");
     const plan::SlotRange slice = steps_.Slice(span, options_.rank);
     for (uint64_t slot = slice.begin; slot < slice.end; ++slot) {
       const uint64_t record = plan.RecordAt(steps_.PositionOfSlot(span, slot));
-      const uint32_t owner = view.OwnerOf(view.KeyOf(record, slot, steps_.step_size()));
+      const uint32_t owner = view.OwnerOf(view.KeyOf(record, slot, span.size));
       if (view.workers[owner].id == WorkerName(stream.worker)) SendRow(number, grant.epoch, begin + slot);
     }
   }

@@ -22,6 +22,7 @@ struct WorldOptions {
   uint64_t seed = 1;
   uint64_t records = 150;
   uint64_t batch = 12;
+  std::vector<plan::SizeChange> batch_changes = {};
   plan::LastBatch last = plan::LastBatch::kDrop;
   uint64_t world_size = 1;
   uint64_t rank = 0;

@@ -34,6 +34,8 @@ class HeldReader final : public Reader {
   uint64_t rows_per_epoch() const override { return 1; }
   const std::string& job() const override { return job_; }
   uint64_t batch_size() const override { return 1; }
+  std::vector<BatchChange> batch_changes() const override { return {}; }
+  uint64_t step_in_epoch() const override { return 0; }
   std::string_view last_batch() const override { return "DROP"; }
   const std::vector<ColumnInfo>& columns() const override { return columns_; }
   const std::vector<std::string>& datasets() const override { return datasets_; }

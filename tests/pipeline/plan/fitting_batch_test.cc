@@ -12,7 +12,7 @@ TEST(FittingBatch, EveryEpochHasStepsAndLosesLittle) {
     const uint32_t size = FittingBatch(rows);
     const auto steps = Steps::Create(rows, size, LastBatch::kDrop, 1);
     ASSERT_TRUE(steps.ok()) << rows;
-    ASSERT_LE(steps->DroppedPerEpoch() * 20, rows) << rows;
+    ASSERT_LE(steps->DroppedOf(0) * 20, rows) << rows;
   }
 }
 

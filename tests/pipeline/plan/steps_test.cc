@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace penstock::plan {
@@ -14,7 +19,7 @@ TEST(Steps, SlicesPartitionEachStepForEveryWorldSize) {
       for (const LastBatch last : {LastBatch::kDrop, LastBatch::kPad}) {
         const Steps steps = Steps::Create(10'000, world * per_rank, last, world).value();
         Cursor cursor;
-        for (uint64_t k = 0; k < steps.StepsPerEpoch(); k += 1 + k / 3) {
+        for (uint64_t k = 0; k < steps.StepsOf(0); k += 1 + k / 3) {
           const StepSpan step = steps.StepAt(steps.Advance(cursor, k));
           uint64_t next = 0;
           for (uint64_t rank = 0; rank < world; ++rank) {
@@ -81,7 +86,7 @@ TEST(Steps, AResumeWithAnotherBatchSizeContinuesAtTheSameRow) {
 TEST(Steps, PadRepeatsFromTheEpochsStartAndFlagsRows) {
   const Steps steps = Steps::Create(10, 8, LastBatch::kPad, 2).value();
   const StepSpan step = steps.StepAt({5, 8});
-  EXPECT_EQ(step, (StepSpan{5, 8, 8, 2}));
+  EXPECT_EQ(step, (StepSpan{5, 8, 8, 2, 8}));
   const std::vector<uint64_t> expected = {8, 9, 0, 1, 2, 3, 4, 5};
   for (uint64_t slot = 0; slot < 8; ++slot) {
     EXPECT_EQ(steps.PositionOfSlot(step, slot), expected[slot]);
@@ -92,19 +97,19 @@ TEST(Steps, PadRepeatsFromTheEpochsStartAndFlagsRows) {
   // An epoch shorter than the padding repeats several times.
   const Steps tiny = Steps::Create(3, 8, LastBatch::kPad, 1).value();
   const StepSpan only = tiny.StepAt({0, 0});
-  EXPECT_EQ(only, (StepSpan{0, 0, 8, 3}));
+  EXPECT_EQ(only, (StepSpan{0, 0, 8, 3, 8}));
   for (uint64_t slot = 0; slot < 8; ++slot) EXPECT_EQ(tiny.PositionOfSlot(only, slot), slot % 3);
 }
 
 TEST(Steps, PartialHasASmallerLastStepAndDropHasNone) {
   const Steps partial = Steps::Create(10, 4, LastBatch::kPartial, 1).value();
-  EXPECT_EQ(partial.StepsPerEpoch(), 3u);
+  EXPECT_EQ(partial.StepsOf(0), 3u);
   const StepSpan last = partial.StepAt({0, 8});
-  EXPECT_EQ(last, (StepSpan{0, 8, 2, 2}));
+  EXPECT_EQ(last, (StepSpan{0, 8, 2, 2, 4}));
   EXPECT_EQ(partial.Slice(last, 0), (SlotRange{0, 2}));
   const Steps drop = Steps::Create(10, 4, LastBatch::kDrop, 4).value();
-  EXPECT_EQ(drop.StepsPerEpoch(), 2u);
-  EXPECT_EQ(drop.StepAt({0, 8}), (StepSpan{1, 0, 4, 4}));
+  EXPECT_EQ(drop.StepsOf(0), 2u);
+  EXPECT_EQ(drop.StepAt({0, 8}), (StepSpan{1, 0, 4, 4, 4}));
   EXPECT_EQ(drop.After(drop.StepAt({0, 4})), (Cursor{1, 0}));
 }
 
@@ -124,10 +129,123 @@ TEST(Steps, CountsAndAdvancesOverEpochEndsLikeSingleSteps) {
         for (cursor = start; cursor.epoch == start.epoch; cursor = steps.After(steps.StepAt(cursor))) {
           ++count;
         }
-        ASSERT_EQ(steps.StepsFrom(start.position), count);
+        ASSERT_EQ(steps.StepsFrom(start), count);
       }
     }
   }
+}
+
+// Returns the size of a step that begins at the cursor, by the definition.
+uint64_t SizeByRule(const StepSizes& sizes, uint64_t positions, Cursor cursor) {
+  uint64_t size = sizes.first;
+  for (const SizeChange& change : sizes.changes) {
+    if (change.at_rows <= cursor.epoch * positions + cursor.position) size = change.size;
+  }
+  return size;
+}
+
+// Returns the first `count` steps from the cursor, by the definition.
+std::vector<StepSpan> StepsByRule(const StepSizes& sizes, uint64_t positions, LastBatch last, Cursor cursor,
+                                  size_t count) {
+  std::vector<StepSpan> steps;
+  while (steps.size() < count) {
+    const uint64_t size = SizeByRule(sizes, positions, cursor);
+    const bool fits = cursor.position + size <= positions;
+    if (cursor.position >= positions || (!fits && last == LastBatch::kDrop)) {
+      cursor = {cursor.epoch + 1, 0};
+      continue;
+    }
+    const uint64_t valid = fits ? size : positions - cursor.position;
+    steps.push_back({cursor.epoch, cursor.position, last == LastBatch::kPartial ? valid : size, valid, size});
+    cursor.position += valid;
+  }
+  return steps;
+}
+
+StepSizes RandomSizes(std::mt19937_64* random, uint64_t positions) {
+  const auto below = [&](uint64_t n) { return (*random)() % n; };
+  StepSizes sizes = 1 + below(positions);
+  uint64_t rows = 0;
+  for (uint64_t n = below(6); n > 0; --n) {
+    // Often at the begin of an epoch, beside it, or several in one epoch.
+    rows += 1 + (below(3) == 0 ? below(4) : below(3 * positions));
+    if (below(4) == 0) rows = (rows / positions + 1) * positions;
+    sizes.changes.push_back({rows, 1 + below(positions)});
+  }
+  return sizes;
+}
+
+TEST(Steps, SizesThatChangeFollowTheirRule) {
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 400; ++round) {
+    const uint64_t positions = 1 + random() % 60;
+    const StepSizes sizes = RandomSizes(&random, positions);
+    for (const LastBatch last : {LastBatch::kDrop, LastBatch::kPad, LastBatch::kPartial}) {
+      const Steps steps = Steps::Create(positions, sizes, last, 1).value();
+      const Cursor start = {random() % 4, random() % (positions + 1)};
+      const std::vector<StepSpan> expected = StepsByRule(sizes, positions, last, start, 120);
+      std::map<uint64_t, uint64_t> steps_of, rows_of;  // by epoch
+      Cursor cursor = start;
+      for (uint64_t k = 0; k < expected.size(); ++k) {
+        const StepSpan step = steps.StepAt(cursor);
+        ASSERT_EQ(step, expected[k]) << round << " " << k;
+        const Cursor begin = {step.epoch, step.begin};
+        ASSERT_EQ(steps.SizeAt(begin), step.size);
+        ASSERT_LE(step.size, steps.largest());
+        ASSERT_EQ(steps.Advance(start, k), begin) << round << " " << k;
+        ASSERT_EQ(steps.StepsBetween(start, begin), k) << round;
+        const Cursor first = step.epoch == expected[0].epoch ? Cursor{step.epoch, expected[0].begin}
+                                                             : Cursor{step.epoch, 0};
+        ASSERT_EQ(steps.StepWith(first, step.begin), step);
+        ASSERT_EQ(steps.StepWith(first, step.begin + step.valid - 1), step);
+        if (first.position == 0) {
+          ASSERT_EQ(steps.NumberAt(begin), steps_of[step.epoch]);
+        }
+        ++steps_of[step.epoch];
+        rows_of[step.epoch] += step.valid;
+        cursor = steps.After(step);
+      }
+      for (uint64_t epoch = expected[0].epoch + 1; epoch < expected.back().epoch; ++epoch) {
+        ASSERT_EQ(steps.StepsOf(epoch), steps_of[epoch]);
+        ASSERT_EQ(steps.DroppedOf(epoch), positions - rows_of[epoch]);
+        if (steps.DroppedOf(epoch) > 0) {
+          ASSERT_EQ(steps.StepWith({epoch, 0}, positions - 1), std::nullopt);
+        }
+      }
+    }
+  }
+}
+
+TEST(Steps, ManyEpochsWithoutChangeTakeNoTime) {
+  const Steps steps =
+      Steps::Create(1000, StepSizes(10, {{uint64_t{1} << 50, 100}}), LastBatch::kDrop, 1).value();
+  const uint64_t at = uint64_t{1} << 50, epoch = at / 1000;
+  EXPECT_EQ(steps.StepsOf(epoch - 1), 100u);
+  EXPECT_EQ(steps.StepsOf(epoch + 1), 10u);
+  const uint64_t before = epoch * 100, inside = (at % 1000 + 9) / 10;
+  EXPECT_EQ(steps.StepsBetween({0, 0}, {epoch, 0}), before);
+  EXPECT_EQ(steps.Advance({0, 0}, before + inside), (Cursor{epoch, inside * 10}));
+  EXPECT_EQ(steps.StepAt({epoch, inside * 10}).size, 100u);
+  EXPECT_EQ(steps.Advance({epoch + 1, 0}, uint64_t{10} << 40), (Cursor{epoch + 1 + (uint64_t{1} << 40), 0}));
+}
+
+TEST(Steps, RejectsWrongChanges) {
+  const auto message = [](std::vector<SizeChange> changes, LastBatch last = LastBatch::kDrop, uint64_t world = 2) {
+    return std::string(Steps::Create(100, StepSizes(10, std::move(changes)), last, world).status().message());
+  };
+  EXPECT_EQ(message({{0, 20}}), "batch.change[0].at_rows is 0; it must be greater than 0");
+  EXPECT_EQ(message({{70, 20}, {70, 30}}), "batch.change[1].at_rows is 70; it must be greater than 70");
+  EXPECT_EQ(message({{70, 0}}), "batch.change[0].size is 0; it must be at least 1");
+  EXPECT_EQ(message({{70, 15}}),
+            "a global batch of 15 rows cannot be divided among 2 ranks; choose a batch.change[0].size that is a multiple "
+            "of the world size");
+  EXPECT_EQ(message({{70, 102}}),
+            "an epoch has 100 rows, fewer than one global batch of 102, and batch.last is DROP: the epoch would have no "
+            "steps; use PAD, or a smaller batch.change[0].size");
+  EXPECT_EQ(message({{70, 102}}, LastBatch::kPad), "");
+  std::vector<SizeChange> many;
+  for (uint64_t i = 1; i <= 65; ++i) many.push_back({i, 10});
+  EXPECT_EQ(message(many), "batch.change: at most 64");
 }
 
 TEST(Steps, RejectsBatchesThatDoNotFitAndNamesTheFix) {

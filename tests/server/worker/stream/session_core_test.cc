@@ -115,7 +115,7 @@ TEST_P(Partition, OfEveryStepOverWorkersAndRanksLosesAndRepeatsNothing) {
   const auto [world, last, policy] = GetParam();
   constexpr uint32_t kStep = 12;
   const plan::Steps steps = *plan::Steps::Create(kRecords, kStep, last, world);
-  const uint64_t rows = last == plan::LastBatch::kPad       ? steps.StepsPerEpoch() * kStep
+  const uint64_t rows = last == plan::LastBatch::kPad       ? steps.StepsOf(0) * kStep
                         : last == plan::LastBatch::kPartial ? kRecords
                                                             : kRecords / kStep * kStep;
   std::multiset<uint64_t> seen;

@@ -55,14 +55,17 @@ TEST(SessionOpening, AnOlderClientMayNotReadAJobThatSelectsRecords) {
   open.set_version("0.3.0");
   open.mutable_protocols()->set_oldest(1);
   open.mutable_protocols()->set_newest(1);
-  EXPECT_TRUE(CheckKnowsData(open, false, false).ok());
-  const absl::Status rejected = CheckKnowsData(open, true, false);
+  v1::JobSpec job;
+  EXPECT_TRUE(CheckKnowsData(open, job, false).ok());
+  const absl::Status rejected = CheckKnowsData(open, job, true);
   EXPECT_TRUE(absl::IsFailedPrecondition(rejected));
   EXPECT_EQ(
       rejected.message(),
       "job 'train' selects records, which this client, penstock 0.3.0 with protocol 1, does not know: upgrade it");
+  job.mutable_batch()->add_change();
+  EXPECT_THAT(CheckKnowsData(open, job, false).message(), ::testing::HasSubstr("changes its batch size, which"));
   open.mutable_protocols()->set_newest(2);
-  EXPECT_TRUE(CheckKnowsData(open, true, false).ok());
+  EXPECT_TRUE(CheckKnowsData(open, job, true).ok());
 }
 
 }  // namespace
