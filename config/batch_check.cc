@@ -59,8 +59,9 @@ void CheckBatch(const v1::JobSpec& job, std::vector<Mistake>* out) {
   const std::string groups = batch.change().empty() ? "" : GroupsByBatch(job);
   if (!groups.empty()) {
     out->push_back({0, "batch.change",
-                    absl::StrCat(groups, " makes groups of batch.size rows, so the size cannot change; leave one of the "
-                                         "two out")});
+                    absl::StrCat(groups,
+                                 " makes groups of batch.size rows, so the size cannot change; leave one of the "
+                                 "two out")});
   }
 }
 

@@ -248,8 +248,8 @@ std::vector<uint32_t> DeliveryTracker::Owners(const plan::View& view, const plan
   std::vector<uint32_t> owners;
   for (const plan::ViewRange& range : view.ranges) {
     // Under BY_RANK a rank's slice touches few of the ranges. Under BY_RECORD its rows may be in any range.
-    if (view.policy == plan::AssignPolicy::kByRank && (range.begin > plan::RankKey(slice.end - 1, step.size) ||
-                                                       range.end <= plan::RankKey(slice.begin, step.size))) {
+    if (view.policy == plan::AssignPolicy::kByRank &&
+        (range.begin > plan::RankKey(slice.end - 1, step.size) || range.end <= plan::RankKey(slice.begin, step.size))) {
       continue;
     }
     const uint32_t worker = workers_.in_view()[range.owner];

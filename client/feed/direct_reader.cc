@@ -1,4 +1,3 @@
-#include "client/assembly/batch_changes.h"
 #include "client/feed/direct_reader.h"
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
+#include "client/assembly/batch_changes.h"
 #include "client/assembly/batch_memory.h"
 #include "client/assembly/dataset_counts.h"
 #include "client/session/open.h"

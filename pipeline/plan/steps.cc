@@ -32,11 +32,11 @@ absl::Status CheckSize(uint64_t size, const std::string& field, uint64_t positio
                                                    " that is a multiple of the world size"));
   }
   if (last == LastBatch::kDrop && positions < size) {
-    return absl::InvalidArgumentError(absl::StrCat("an epoch has ", positions,
-                                                   " rows, fewer than one global batch of ", size,
-                                                   ", and batch.last is DROP: the epoch would have no steps; use PAD, or "
-                                                   "a smaller ",
-                                                   field));
+    return absl::InvalidArgumentError(
+        absl::StrCat("an epoch has ", positions, " rows, fewer than one global batch of ", size,
+                     ", and batch.last is DROP: the epoch would have no steps; use PAD, or "
+                     "a smaller ",
+                     field));
   }
   return absl::OkStatus();
 }
@@ -150,9 +150,7 @@ uint64_t Steps::NumberAt(Cursor cursor) const {
   return steps;
 }
 
-Cursor Steps::Normalized(Cursor cursor) const {
-  return RunAt(cursor).steps > 0 ? cursor : Cursor{cursor.epoch + 1, 0};
-}
+Cursor Steps::Normalized(Cursor cursor) const { return RunAt(cursor).steps > 0 ? cursor : Cursor{cursor.epoch + 1, 0}; }
 
 StepSpan Steps::StepAt(Cursor cursor) const {
   cursor = Normalized(cursor);

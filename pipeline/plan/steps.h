@@ -1,10 +1,10 @@
 // Converts positions to batches: global steps, their slots, and the slices of ranks.
 //
-// An epoch has P positions, and a step has G rows. A step is the next G rows from the cursor. G may change with the rows
-// that the run had before the step: its size is that of the last change at or before epoch * P + position. Slot s of a step is row
-// `begin + s` of the epoch. Rank r of R has the slots [r*G/R, (r+1)*G/R), and R divides G. Rows past the epoch's end
-// exist only under kPad: row v >= P repeats position (v - P) mod P and is not valid. A row's number (begin + slot) is
-// unique in its epoch, including padding. Its position is not unique.
+// An epoch has P positions, and a step has G rows. A step is the next G rows from the cursor. G may change with the
+// rows that the run had before the step: its size is that of the last change at or before epoch * P + position. Slot s
+// of a step is row `begin + s` of the epoch. Rank r of R has the slots [r*G/R, (r+1)*G/R), and R divides G. Rows past
+// the epoch's end exist only under kPad: row v >= P repeats position (v - P) mod P and is not valid. A row's number
+// (begin + slot) is unique in its epoch, including padding. Its position is not unique.
 #ifndef PENSTOCK_PIPELINE_PLAN_STEPS_H_
 #define PENSTOCK_PIPELINE_PLAN_STEPS_H_
 

@@ -90,8 +90,9 @@ TEST_F(BatchSizes, AWorldThatDoesNotDivideALaterSizeIsRefused) {
   ASSERT_TRUE(cluster.control().Submit(job()).ok());
   support::ReadPlan plan = support::EpochsOf(job(), 1);
   plan.options.world_size = 4;
-  EXPECT_THAT(support::ReadThrough(cluster.address(), plan).status.ToString(),
-              HasSubstr("a global batch of 18 rows cannot be divided among 4 ranks; choose a batch.change[1].size that"));
+  EXPECT_THAT(
+      support::ReadThrough(cluster.address(), plan).status.ToString(),
+      HasSubstr("a global batch of 18 rows cannot be divided among 4 ranks; choose a batch.change[1].size that"));
   job().set_name("larger");
   job().mutable_batch()->mutable_change(2)->set_size(kRecords + 1);
   EXPECT_THAT(cluster.control().Submit(job()).ToString(), HasSubstr("a smaller batch.change[2].size"));

@@ -161,7 +161,8 @@ class Fetch final : public Command {
                  });
     });
     MutexLock lock(&mutex);
-    if (failed.ok() && missing > 0) failed = absl::AbortedError(absl::StrCat(name, " became shorter while it was read"));
+    if (failed.ok() && missing > 0)
+      failed = absl::AbortedError(absl::StrCat(name, " became shorter while it was read"));
     if (!failed.ok()) {
       Close(name);
       return failed;

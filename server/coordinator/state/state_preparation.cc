@@ -279,10 +279,9 @@ absl::Status CoordinatorState::StartProbe(JobEntry* entry, Consequences* out) {
         absl::StrCat("there are no records in the ", entry->frozen.size(), " files of job ", job.name()));
   }
   // Readers may set another batch size, but a job is not READY if its own batch size does not fit.
-  const absl::Status steps =
-      plan::Steps::Create(positions, plan::StepSizesOf(job.spec().batch()),
-                          plan::LastBatchOf(job.spec().batch().last()), 1)
-          .status();
+  const absl::Status steps = plan::Steps::Create(positions, plan::StepSizesOf(job.spec().batch()),
+                                                 plan::LastBatchOf(job.spec().batch().last()), 1)
+                                 .status();
   if (!steps.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("batch: ", steps.message(), " (batch { size: ", plan::FittingBatch(positions), " } fits)"));

@@ -41,8 +41,8 @@ struct SessionParameters {
   uint32_t rank = 0;
   uint32_t world_size = 1;
   plan::StepSizes step_rows = 0;  // of the global step
-  uint64_t records = 0;    // records of the snapshot
-  uint64_t positions = 0;  // positions of an epoch
+  uint64_t records = 0;           // records of the snapshot
+  uint64_t positions = 0;         // positions of an epoch
   plan::LastBatch last = plan::LastBatch::kDrop;
   std::string worker_id;  // the worker that owes the rows
   std::function<plan::EpochOrder(uint64_t epoch)> plan_of;

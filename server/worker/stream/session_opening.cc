@@ -34,9 +34,12 @@ absl::Status CheckKnowsData(const v1::Open& open, const v1::JobSpec& job, bool s
   const bool named = plan::HasNamedSets(job), changes = job.batch().change_size() > 0;
   if ((!selects && !named && !changes) || open.protocols().newest() >= kDataProtocol) return absl::OkStatus();
   const Release release{open.version(), net::ProtocolsOf(open.protocols())};
-  return absl::FailedPreconditionError(
-      absl::StrCat("job '", open.job(), "' ", selects ? "selects records" : named ? "names its data sets" : "changes its batch size",
-                   ", which this client, ", release.ToString(), ", does not know: upgrade it"));
+  return absl::FailedPreconditionError(absl::StrCat("job '", open.job(), "' ",
+                                                    selects ? "selects records"
+                                                    : named ? "names its data sets"
+                                                            : "changes its batch size",
+                                                    ", which this client, ", release.ToString(),
+                                                    ", does not know: upgrade it"));
 }
 
 absl::Status CheckFingerprints(const v1::Open& open, const loader::LoadJob& job) {

@@ -309,12 +309,14 @@ TEST_F(SelectCommand, SelectsFromOneDataSetOfABlend) {
 TEST_F(SelectCommand, RejectsWeightsThatAreAllZero) {
   WriteShard("a.tfrecord", Entries(0, 4));
   const auto job_with = [&](const std::string& weight) {
-    dir_.Write("job.textproto", absl::StrCat("name: 'weighted' batch { size: 1 } features { key: 'label' type: INT64 }\n"
-                                             "dataset { files: '",
-                                             dir_.File("a*"), "' select { weights { by: '", weight, "' } } }"));
+    dir_.Write("job.textproto",
+               absl::StrCat("name: 'weighted' batch { size: 1 } features { key: 'label' type: INT64 }\n"
+                            "dataset { files: '",
+                            dir_.File("a*"), "' select { weights { by: '", weight, "' } } }"));
   };
   job_with("label * 0");
-  EXPECT_THAT(ErrorOf({"select", "job.textproto"}), HasSubstr("weights: all records have a weight of 0, so an epoch has"));
+  EXPECT_THAT(ErrorOf({"select", "job.textproto"}),
+              HasSubstr("weights: all records have a weight of 0, so an epoch has"));
   job_with("label // 3");
   EXPECT_EQ(Run({"select", "job.textproto"}).code, 0);
 }

@@ -194,8 +194,8 @@ TEST(Steps, SizesThatChangeFollowTheirRule) {
         ASSERT_LE(step.size, steps.largest());
         ASSERT_EQ(steps.Advance(start, k), begin) << round << " " << k;
         ASSERT_EQ(steps.StepsBetween(start, begin), k) << round;
-        const Cursor first = step.epoch == expected[0].epoch ? Cursor{step.epoch, expected[0].begin}
-                                                             : Cursor{step.epoch, 0};
+        const Cursor first =
+            step.epoch == expected[0].epoch ? Cursor{step.epoch, expected[0].begin} : Cursor{step.epoch, 0};
         ASSERT_EQ(steps.StepWith(first, step.begin), step);
         ASSERT_EQ(steps.StepWith(first, step.begin + step.valid - 1), step);
         if (first.position == 0) {
@@ -217,8 +217,7 @@ TEST(Steps, SizesThatChangeFollowTheirRule) {
 }
 
 TEST(Steps, ManyEpochsWithoutChangeTakeNoTime) {
-  const Steps steps =
-      Steps::Create(1000, StepSizes(10, {{uint64_t{1} << 50, 100}}), LastBatch::kDrop, 1).value();
+  const Steps steps = Steps::Create(1000, StepSizes(10, {{uint64_t{1} << 50, 100}}), LastBatch::kDrop, 1).value();
   const uint64_t at = uint64_t{1} << 50, epoch = at / 1000;
   EXPECT_EQ(steps.StepsOf(epoch - 1), 100u);
   EXPECT_EQ(steps.StepsOf(epoch + 1), 10u);
@@ -236,12 +235,14 @@ TEST(Steps, RejectsWrongChanges) {
   EXPECT_EQ(message({{0, 20}}), "batch.change[0].at_rows is 0; it must be greater than 0");
   EXPECT_EQ(message({{70, 20}, {70, 30}}), "batch.change[1].at_rows is 70; it must be greater than 70");
   EXPECT_EQ(message({{70, 0}}), "batch.change[0].size is 0; it must be at least 1");
-  EXPECT_EQ(message({{70, 15}}),
-            "a global batch of 15 rows cannot be divided among 2 ranks; choose a batch.change[0].size that is a multiple "
-            "of the world size");
-  EXPECT_EQ(message({{70, 102}}),
-            "an epoch has 100 rows, fewer than one global batch of 102, and batch.last is DROP: the epoch would have no "
-            "steps; use PAD, or a smaller batch.change[0].size");
+  EXPECT_EQ(
+      message({{70, 15}}),
+      "a global batch of 15 rows cannot be divided among 2 ranks; choose a batch.change[0].size that is a multiple "
+      "of the world size");
+  EXPECT_EQ(
+      message({{70, 102}}),
+      "an epoch has 100 rows, fewer than one global batch of 102, and batch.last is DROP: the epoch would have no "
+      "steps; use PAD, or a smaller batch.change[0].size");
   EXPECT_EQ(message({{70, 102}}, LastBatch::kPad), "");
   std::vector<SizeChange> many;
   for (uint64_t i = 1; i <= 65; ++i) many.push_back({i, 10});

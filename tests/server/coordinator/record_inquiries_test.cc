@@ -46,7 +46,8 @@ TEST_F(RecordInquiries, TheReasonIsThatOfTheFirstDamagedCopy) {
   Judge({19});
   Answer("a");
   std::vector<std::string> reasons;
-  for (const v1::BadRecord& entry : Quarantine().entries()) reasons.push_back(entry.reason());
+  const v1::QuarantineReply quarantine = Quarantine();
+  for (const auto& entry : quarantine.entries()) reasons.push_back(entry.reason());
   EXPECT_THAT(reasons, ElementsAre("wrong CRC", "no file", testing::SizeIs(testing::Le(43u))));
 }
 
