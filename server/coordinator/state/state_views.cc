@@ -133,7 +133,7 @@ std::string CoordinatorState::WhatItWaitsFor(const JobEntry& entry) const {
   if (too_old + other_digest + no_roots < live) return entry.preparing() ? entry.shortage : "";
   if (too_old == live)
     return "no live worker knows dataset.select, names of data sets, blend, JSONL, TEXT, CSV, TSV, NPY, MANIFEST, "
-           "MEGATRON, windows, pad, UINT32 or UINT64; upgrade the workers";
+           "MEGATRON, windows, pad, batch.change, UINT32 or UINT64; upgrade the workers";
   std::string text = "no live worker can serve it:";
   if (too_old > 0) {
     absl::StrAppend(&text, " ", too_old, " do not know dataset.select", no_roots + other_digest > 0 ? "," : "");

@@ -220,6 +220,18 @@ def test_a_last_batch_that_cannot_be_split_is_refused_at_once(small_job, tmp_pat
         next(iter(penstock.jax.Loader(job, data_root=small_job.data, sharding=over_rows)))
 
 
+def test_later_sizes_of_batches_are_split_or_refused_at_once(small_job, tmp_path, over_rows):
+    job = tmp_path / "growing.textproto"
+    with open(small_job.path) as small:
+        text = small.read()
+    job.write_text(text.replace("size: 20", "size: 32 change { at_rows: 64 size: 20 }"))
+    with pytest.raises(penstock.ConfigurationError, match="a batch of 20 rows in this process cannot be split over 8 parts"):
+        next(iter(penstock.jax.Loader(job, data_root=small_job.data, sharding=over_rows)))
+    job.write_text(text.replace("size: 20", "size: 32 change { at_rows: 64 size: 40 }"))
+    loader = penstock.jax.Loader(job, data_root=small_job.data, sharding=over_rows)
+    assert [[len(batch["label"]) for batch in loader] for _ in range(2)] == [[32, 32], [40, 40]]
+
+
 def test_loops_and_states_are_as_the_loaders(fake_jax, over_rows):
     arguments = {"sharding": over_rows, "ahead": 2}
     loader = fake_jax("steps=3&rows=8", **arguments)

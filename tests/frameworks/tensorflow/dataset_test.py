@@ -99,6 +99,15 @@ def test_the_batch_dimension_is_static_where_all_have_that_size(small_job, tmp_p
     assert sum(valid) == {"DROP": 90, "PAD": 100, "PARTIAL": 100}[last]
 
 
+def test_a_job_that_changes_its_batch_size_is_refused(small_job, tmp_path):
+    job = tmp_path / "job.textproto"
+    with open(small_job.path) as file:
+        job.write_text(file.read().replace("size: 20", "size: 20 change { at_rows: 40 size: 10 }"))
+    with pytest.raises(penstock.ConfigurationError, match="'small' changes its batch size .*; give batch_size=, or use"):
+        penstock.tf.dataset(str(job), data_root=small_job.data)
+    assert len(penstock.tf.dataset(str(job), data_root=small_job.data, batch_size=50)) == 2
+
+
 def test_a_column_that_is_not_there_is_named(fake_tf):
     with pytest.raises(penstock.ConfigurationError, match="no column 'lable'; there are image, label"):
         fake_tf(columns=("image", "lable"))

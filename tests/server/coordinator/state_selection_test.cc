@@ -101,8 +101,8 @@ TEST_F(CoordinatorSelection, AnOlderWorkerNeitherPreparesNorServesTheJob) {
   EXPECT_THAT(TasksIn(h.Beat("old")), IsEmpty());
   EXPECT_THAT(h.JobStatus("train").waiting(),
               HasSubstr("no live worker knows dataset.select, names of data sets, "
-                        "blend, JSONL, TEXT, CSV, TSV, NPY, MANIFEST, MEGATRON, windows, pad, UINT32 or UINT64; "
-                        "upgrade the workers"));
+                        "blend, JSONL, TEXT, CSV, TSV, NPY, MANIFEST, MEGATRON, windows, pad, batch.change, "
+                        "UINT32 or UINT64; upgrade the workers"));
   Register("new", 2);
   Work("new", 25);
   EXPECT_THAT(h.OwnersOf("train"), ::testing::ElementsAre("new"));
@@ -119,7 +119,10 @@ TEST_F(CoordinatorSelection, AnOlderWorkerGetsNoJobOfTypesThatItLacks) {
   raw.add_features()->set_decode_raw(v1::UINT32);
   cast.add_ops()->mutable_cast()->set_to(v1::UINT64);
   known.add_ops()->mutable_cast()->set_to(v1::INT64);
-  for (const v1::JobSpec& spec : {raw, cast, padded, named, tokens}) h.Do<v1::SubmitReply>(SubmitOf(spec));
+  v1::JobSpec grown = SimpleSpec("grown", 30);
+  grown.mutable_batch()->add_change()->set_at_rows(9);
+  grown.mutable_batch()->mutable_change(0)->set_size(4);
+  for (const v1::JobSpec& spec : {raw, cast, padded, named, tokens, grown}) h.Do<v1::SubmitReply>(SubmitOf(spec));
   EXPECT_THAT(TasksIn(h.Beat("old")), IsEmpty());
   h.Do<v1::SubmitReply>(SubmitOf(known));
   EXPECT_EQ(TasksIn(h.Beat("old")).size(), 1u);
