@@ -32,7 +32,7 @@ std::string ShareLines(const v1::JobSpec& job, const plan::DataOrder& order);
 // The steps of the first epoch, of `rows` rows.
 struct EpochFacts {
   uint64_t rows = 0, steps = 0, dropped = 0, padding = 0;
-  uint64_t last_rows = 0;  // of the last step, if it is smaller than the others
+  uint64_t last_rows = 0;  // rows of the last step, if it is smaller than the others
 };
 EpochFacts EpochFactsOf(const v1::JobSpec& job, uint64_t rows);
 // Returns "an epoch has 60 rows: 3 steps of 16, 12 rows (20.0 %) are dropped at its end".

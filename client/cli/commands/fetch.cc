@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kPieceBytes = size_t{8} << 20;
 constexpr size_t kPiecesAtOnce = 4;
-constexpr uint64_t kMostBytes = uint64_t{1} << 30;  // of a request
+constexpr uint64_t kMostBytes = uint64_t{1} << 30;  // limit of a request
 constexpr size_t kMostOpen = 4;
 
 struct Range {

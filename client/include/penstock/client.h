@@ -85,7 +85,7 @@ struct ReaderOptions {
   // Number of epochs to read, including the first, partial one. 0: unlimited.
   uint64_t epochs = 1;
 
-  // Rows of the global step, which is the batch of all ranks together. 0: the job's batch.size. May change on resume:
+  // Rows of the global step, which is the batch of all ranks together. 0: the job's batch. May change on resume:
   // the rows and their order stay the same.
   uint32_t batch_size = 0;
 

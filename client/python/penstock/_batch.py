@@ -161,7 +161,7 @@ class Batch(_Mapping):
 
     @property
     def step(self) -> int:
-        """Number of the step in its epoch: `position` divided by the rows of a global step, rounded up."""
+        """Number of the step in its epoch: how many steps the epoch has before `position`, rounded up."""
         return self._fields.step
 
     @property

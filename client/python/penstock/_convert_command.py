@@ -102,7 +102,7 @@ def _pairs(texts: List[str]) -> Dict[str, str]:
         if not (column and equals and place):
             raise ConfigurationError(f"--tokenize {text}: COLUMN=TOKENIZER is expected, such as text=tokenizer.json")
         if column in out:
-            raise ConfigurationError(f"--tokenize: column {column!r} is given twice")
+            raise ConfigurationError(f"--tokenize: column {column!r} has two tokenizers; give one")
         out[column] = place
     return out
 

@@ -45,7 +45,7 @@ class Loader(LoaderBase):
     rank, world_size     this trainer's rank among the trainers. Default: the result of penstock.find_place
     group                a name that the ranks of one run share. Two concurrent runs of several ranks on one served job need two
                          names
-    batch_size           the rows of a global step, which all ranks share (0: the job's batch size)
+    batch_size           the rows of a global step, which all ranks share (0: as in the job)
     epochs               the number of epochs of one loop (0: no end)
     start_epoch          the epoch in which the first loop starts
     accept_new_pipeline  continue from a state even if features or ops have changed

@@ -15,7 +15,7 @@ from ._errors import ConfigurationError, DataError, MachineError, error_of
 from ._program import find_program
 
 _HEAD = struct.Struct("<BQ")
-_MOST_BYTES = 1 << 30  # of a request
+_MOST_BYTES = 1 << 30  # limit of a request
 _WILD = "*?["
 
 

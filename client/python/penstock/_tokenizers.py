@@ -122,7 +122,7 @@ class Tokenizer:
         return [number]
 
     def ids(self, texts: Sequence[Optional[str]]) -> List[Any]:
-        """Returns an int32 array for each text. That of None is empty."""
+        """Returns an int32 array for each text. A missing text has an empty array."""
         if self._library is None:
             self._open()
         out: List[Any] = []

@@ -40,7 +40,7 @@ struct SessionLimits {
 struct SessionParameters {
   uint32_t rank = 0;
   uint32_t world_size = 1;
-  plan::StepSizes step_rows = 0;  // of the global step
+  plan::StepSizes step_rows = 0;  // rows of the global step
   uint64_t records = 0;           // records of the snapshot
   uint64_t positions = 0;         // positions of an epoch
   plan::LastBatch last = plan::LastBatch::kDrop;

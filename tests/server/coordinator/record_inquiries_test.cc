@@ -38,7 +38,7 @@ TEST_F(RecordInquiries, TheReasonIsThatOfTheFirstDamagedCopy) {
   Start({"a"});
   usual = {{"a", Check::DAMAGED}};
   Judge({17});
-  Answer("a");  // of an older worker, whose answers have no reason
+  Answer("a");  // an older worker gives no reason
   reason_of_damage = "no file";
   Judge({18});
   Answer("a");
