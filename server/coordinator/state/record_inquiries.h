@@ -93,7 +93,7 @@ class RecordInquiries {
   };
   struct Inquiry {
     std::vector<Copy> copies;
-    std::string reason, message;             // those of the first damaged copy
+    std::string reason, message;             // error of the first damaged copy
     std::optional<uint64_t> offset, number;  // the record's place in its file
     bool confirm = false;
     Nanos wanted = 0;  // time of the last question of a reader
