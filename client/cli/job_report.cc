@@ -62,6 +62,10 @@ std::string GroupLines(const v1::Select& step, const plan::DataOrder& order) {
   return out;
 }
 
+absl::StatusOr<plan::Steps> StepsOf(const v1::JobSpec& job, uint64_t rows) {
+  return plan::Steps::Create(rows, plan::StepSizesOf(job.batch()), plan::LastBatchOf(job.batch().last()), 1);
+}
+
 }  // namespace
 
 batch::RowSchema SchemaOf(const google::protobuf::RepeatedPtrField<v1::Column>& columns) {
@@ -131,8 +135,7 @@ std::string ShareLines(const v1::JobSpec& job, const plan::DataOrder& order) {
 
 EpochFacts EpochFactsOf(const v1::JobSpec& job, uint64_t rows) {
   EpochFacts facts{.rows = rows};
-  const auto steps =
-      plan::Steps::Create(rows, plan::StepSizesOf(job.batch()), plan::LastBatchOf(job.batch().last()), 1);
+  const auto steps = StepsOf(job, rows);
   if (!steps.ok()) {
     facts.dropped = rows;
     return facts;
@@ -165,10 +168,20 @@ std::string EpochLine(const v1::JobSpec& job, const EpochFacts& facts) {
 std::vector<std::string> DroppedRowsWarnings(const v1::JobSpec& job, uint64_t rows) {
   const EpochFacts facts = EpochFactsOf(job, rows);
   if (facts.steps == 0) {
-    return {absl::StrCat(
-        "batch: an epoch has ", Count(rows, "row"), ", fewer than a batch of ", Count(job.batch().size()),
-        ", and batch.last is DROP: `penstock submit` refuses that; batch { size: ", plan::FittingBatch(rows),
-        " } fits, or last: PAD")};
+    uint64_t largest = job.batch().size();
+    for (const v1::BatchChange& change : job.batch().change()) largest = std::max<uint64_t>(largest, change.size());
+    return {absl::StrCat("batch: an epoch has ", Count(rows, "row"), ", fewer than a batch of ", Count(largest),
+                         ", and batch.last is DROP: `penstock submit` refuses that; batch { size: ",
+                         plan::FittingBatch(rows), " } fits, or last: PAD")};
+  }
+  for (const v1::BatchChange& change : job.batch().change()) {
+    // The epoch with the change, and the first one after it.
+    for (const uint64_t epoch : {change.at_rows() / rows, change.at_rows() / rows + 1}) {
+      const uint64_t dropped = StepsOf(job, rows)->DroppedOf(epoch);
+      if (!plan::IsMuchDropped(dropped, rows)) continue;
+      return {absl::StrCat("batch: epoch ", epoch, " drops ", Count(dropped), " of ", Count(rows, "row"),
+                           " at its end; give other sizes in batch.change, or last: PAD")};
+    }
   }
   if (!plan::IsMuchDropped(facts.dropped, rows)) return {};
   return {absl::StrCat("batch: ", EpochLine(job, facts), ": batch { size: ", plan::FittingBatch(rows),

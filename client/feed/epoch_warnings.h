@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "penstock/v1/job.pb.h"
+
 namespace penstock::feed {
 
-// Returns warnings about epochs of `rows` rows in batches of `batch_size`, one sentence each. `last_batch` is DROP, PAD
-// or PARTIAL.
-using EpochWarnings =
-    std::function<std::vector<std::string>(uint32_t batch_size, const std::string& last_batch, uint64_t rows)>;
+// Returns warnings about epochs of `rows` rows in batches as `batch` has them, one sentence each.
+using EpochWarnings = std::function<std::vector<std::string>(const v1::Batch& batch, uint64_t rows)>;
 
 }  // namespace penstock::feed
 

@@ -109,7 +109,8 @@ class Steps {
   uint64_t StepsOf(uint64_t epoch) const { return StepsFrom({epoch, 0}); }
   // Returns the number of positions of a whole epoch that are in no step: less than a step under kDrop, otherwise 0.
   uint64_t DroppedOf(uint64_t epoch) const;
-  // Returns the number of steps of the epoch before the cursor, rounded up. A resume does not change it.
+  // Returns the number of steps of the epoch before the cursor, rounded up. A resume with these sizes does not change
+  // it.
   uint64_t NumberAt(Cursor cursor) const;
 
   // Returns the cursor, or the start of the next epoch if its epoch has no step left.

@@ -68,6 +68,23 @@ TEST_F(BatchSizes, ByRank) {
   ExpectRanksShareSteps(dataset_, 3);
 }
 
+// By rank, larger steps may have rows of workers that own nothing of smaller ones.
+TEST_F(BatchSizes, WorkersOfLaterSizesGetTheirGrants) {
+  job().mutable_assignment()->set_policy(v1::BY_RANK);
+  job().mutable_batch()->set_size(2);
+  job().mutable_batch()->clear_change();
+  Change(90, 8);
+  support::ClusterOptions options;
+  options.workers = 5;
+  support::InProcessCluster cluster(options, dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(job()).ok());
+  ASSERT_TRUE(cluster.control().WaitForOwners(job().name(), 5));
+  const support::ReadResult result = support::ReadThrough(cluster.address(), support::EpochsOf(job(), 1));
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(result.digest, support::PlainDigest(dataset_, job(), 1));
+  EXPECT_EQ(Sizes(result).size(), 46u);
+}
+
 TEST_F(BatchSizes, AResumeAfterEachStepReadsTheRest) { ExpectStatesContinue(dataset_, 3, 1); }
 
 TEST_F(BatchSizes, AReaderMayReadWithASizeOfItsOwn) {

@@ -8,7 +8,7 @@ import pytest
 
 import penstock
 from fixtures import BIN
-from penstock._batch_sizes import size_at, steps_of
+from penstock._batch_sizes import size_at, steps_of, steps_of_epochs
 from penstock._protocol import Opened
 from tar_test import daemon, run
 
@@ -110,6 +110,27 @@ def test_the_state_holds_rows_so_sizes_may_change_after_it(lines):
     assert list(itertools.chain.from_iterable(rest))[: len(rows) - 40] == rows[40:][:58]
 
 
+def test_the_length_is_that_of_the_loop_and_moves_nothing(lines):
+    for changes in (CHANGES, []):
+        with penstock.Loader(job_of(changes=changes), data_root=lines) as loader:
+            for number, _ in enumerate(loader):
+                length = len(loader)
+                if number == 2:
+                    break
+            assert length == (7 if changes else 12)
+            state = loader.state_dict()
+            assert len(loader) == (6 if changes else 12), "between two loops, that of the next one"
+            assert bool(loader)
+            assert loader.state_dict() == state
+    with penstock.Loader(job_of(), data_root=lines, epochs=3) as loader:
+        assert {len(loader) for _ in loader} == {7 + 6 + 3}
+        assert len(loader) == 9, "the next three epochs"
+    with penstock.Loader(job_of(), data_root=lines, epochs=2) as loader:
+        mapped = loader.map(lambda batch: batch["id"].tolist(), threads=3)
+        assert {len(mapped) for _ in mapped} == {7 + 6}
+        assert {len(mapped) for _ in mapped} == {3 + 3}
+
+
 def by_rule(opened, epoch):
     """Returns the number of steps of an epoch, step by step."""
     position = steps = 0
@@ -131,6 +152,9 @@ def test_lengths_follow_the_rule():
                         (), changes)
         for epoch in range(6):
             assert steps_of(opened, epoch) == by_rule(opened, epoch)
+            count = dice.randint(1, 9)
+            assert steps_of_epochs(opened, epoch, count) == sum(by_rule(opened, epoch + i) for i in range(count))
+        assert steps_of_epochs(opened, 9, 10**12) == 10**12 * by_rule(opened, 9)
 
 
 @pytest.mark.parametrize(

@@ -92,9 +92,9 @@ def test_a_source_that_is_none_is_refused(tmp_path, source, message):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_url_is_refused():
-    with pytest.raises(ConfigurationError, match="is a URL; copy the files to a disk"):
-        penstock.convert("s3://bucket/x.parquet", "out")
+def test_a_url_that_no_storage_has_is_refused():
+    with pytest.raises(ConfigurationError, match="nonsense://x.parquet"):
+        penstock.convert("nonsense://x.parquet", "out")
 
 
 @pytest.mark.parametrize(

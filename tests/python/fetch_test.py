@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import struct
 import subprocess
+import threading
 
 import pytest
 
@@ -79,7 +81,7 @@ def test_a_file_that_changed_is_an_error(fetch, tmp_path):
         fetch.ask(f"read 0 1 {fetch.stat(tmp_path / str(number))} {tmp_path / str(number)}")
     assert fetch.error(f"read 0 6 {facts} {path}") == {
         "code": "ABORTED",
-        "message": f"{path} has changed; run the command again",
+        "message": f"{path} has changed since it was listed; convert it into another folder",
     }
     assert fetch.ask(f"read 0 8 {fetch.stat(path)} {path}") == (False, b"after it")
 
@@ -139,3 +141,45 @@ def test_a_program_that_dies_is_named_and_the_next_one_reads(tmp_path, monkeypat
             file.read()
         file.seek(0)
         assert file.read() == b"abc"
+
+
+def test_an_interrupted_request_does_not_shift_the_next_answers(tmp_path, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_PROGRAM", str(BIN / "penstock"))
+    monkeypatch.setattr(_remote_files, "is_remote", lambda name: True)
+    for name in "ab":
+        (tmp_path / name).write_bytes(name.encode() * 500)
+    assert _remote_files.facts_of(str(tmp_path / "a")).size == 500
+    program = _remote_files._running
+    os.kill(program._process.pid, signal.SIGSTOP)
+    monkeypatch.setattr(program, "_exactly", lambda size: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        _remote_files.facts_of(str(tmp_path / "a"))
+    (tmp_path / "b").write_bytes(b"b" * 7)
+    assert _remote_files.facts_of(str(tmp_path / "b")).size == 7
+
+
+def test_threads_get_their_own_answers(tmp_path, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_PROGRAM", str(BIN / "penstock"))
+    monkeypatch.setattr(_remote_files, "is_remote", lambda name: True)
+    wrong = []
+
+    def read(name):
+        with _remote_files.open_unbuffered(str(tmp_path / name)) as file:
+            for _ in range(200):
+                file.seek(0)
+                wrong.extend([] if file.read() == name.encode() * 1000 else [name])
+
+    for name in "ab":
+        (tmp_path / name).write_bytes(name.encode() * 1000)
+    threads = [threading.Thread(target=read, args=(name,)) for name in "abab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_wildcards_are_those_of_a_bucket(tmp_path, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_PROGRAM", str(BIN / "penstock"))
+    with pytest.raises(_remote_files.ConfigurationError, match=r"\*\* does not work in a bucket; name the folder"):
+        _remote_files.remote_files("s3://bucket/x/**/a.parquet", (".parquet",))

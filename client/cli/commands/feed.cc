@@ -39,11 +39,9 @@ absl::StatusOr<feed::LocalSource> OpenLocal(storage::Storage* storage, const v1:
   return source;
 }
 
-std::vector<std::string> EpochWarnings(uint32_t batch_size, const std::string& last_batch, uint64_t rows) {
+std::vector<std::string> EpochWarnings(const v1::Batch& batch, uint64_t rows) {
   v1::JobSpec job;
-  job.mutable_batch()->set_size(batch_size);
-  v1::LastBatch last = v1::DROP;
-  if (v1::LastBatch_Parse(last_batch, &last)) job.mutable_batch()->set_last(last);
+  *job.mutable_batch() = batch;
   return DroppedRowsWarnings(job, rows);
 }
 

@@ -141,7 +141,7 @@ class Fetch final : public Command {
     const FileInfo& opened = file->opened();
     if (opened.size != listed.size || (StateOf(listed) != kNoState && StateOf(opened) != StateOf(listed))) {
       Close(name);
-      return absl::AbortedError(absl::StrCat(name, " has changed; run the command again"));
+      return absl::AbortedError(absl::StrCat(name, " has changed since it was listed; convert it into another folder"));
     }
     std::string bytes(range.offset < opened.size ? std::min(range.length, opened.size - range.offset) : 0, '\0');
     Mutex mutex;

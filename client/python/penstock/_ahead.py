@@ -118,6 +118,14 @@ class Ahead:
             return self._epoch_of(self.offer.mark)
         return self._before.epoch() if self._before is not None else self.core.epoch()
 
+    def present_epoch(self) -> Optional[int]:
+        """Returns the epoch of the current loop's batch, or else that of the next loop. Moves nothing. Returns None for a
+        loaded state that was not used yet.
+        """
+        if self.offer is not None and self._loop is not None and self._loop() is not None:
+            return self.offer.mark.epoch
+        return self.facts().epoch
+
     def _epoch_of(self, mark: Mark) -> int:
         loop = self._loop() if self._loop is not None else None
         left = loop is None and mark.received and self.to_continue() is None

@@ -121,7 +121,12 @@ def _add(
 
 
 def _token_column(name: str, path: Tuple[str, ...], kind: Any, tokenizer: Tokenizer) -> ArrowColumn:
-    plain, simplify = _plain(kind)
+    try:
+        plain, simplify = _plain(kind)
+    except _No:
+        raise no_text(name, str(kind)) from None
+    if pa.types.is_null(plain):
+        return _column(name, path, kind)
     if not _is_text(plain):
         raise no_text(name, str(kind))
     column, encode = token_column(name, str(kind), tokenizer)

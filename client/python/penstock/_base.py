@@ -24,13 +24,23 @@ class LoaderBase:
 
     @public
     def __len__(self) -> int:
-        """Returns the number of batches of `epochs` whole epochs, from the present one on. A loop that starts later has
-        fewer. Opens the job.
+        """Returns the number of batches of `epochs` whole epochs. A loop that starts later has fewer. Opens the job.
+
+        If the job changes its batch size, these are the epochs of the current loop, or else of the next one.
         """
         if self._core.settings.epochs == 0:
             raise meant(TypeError("epochs=0: a loop without end has no length"))
-        opened = self._core.started().opened
-        return steps_of_epochs(opened, self._core.epoch(), self._core.settings.epochs)
+        opened, epochs = self._core.started().opened, self._core.settings.epochs
+        if not opened.batch_changes:
+            return opened.steps_per_epoch * epochs
+        last = self._core.last_epoch(self._present_epoch())
+        assert last is not None
+        return steps_of_epochs(opened, max(0, last - epochs + 1), epochs)
+
+    def _present_epoch(self) -> int:
+        """Returns the epoch of the current loop, or else of the next one. Only a loaded state makes the stream move."""
+        known = self._core.facts().epoch
+        return self._core.epoch() if known is None else known
 
     @property
     @public

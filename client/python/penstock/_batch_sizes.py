@@ -34,6 +34,11 @@ def steps_of(opened: Opened, epoch: int) -> int:
 
 def steps_of_epochs(opened: Opened, first: int, epochs: int) -> int:
     """Returns the number of steps of `epochs` whole epochs."""
-    if not opened.batch_changes:
-        return opened.steps_per_epoch * epochs
-    return sum(steps_of(opened, epoch) for epoch in range(first, first + epochs))
+    steps, epoch, end = 0, first, first + epochs
+    while epoch < end:
+        change = min((at for at, _ in opened.batch_changes if at > epoch * opened.rows_per_epoch), default=None)
+        same = end if change is None else min(end, change // opened.rows_per_epoch)
+        count = max(1, same - epoch)
+        steps += count * steps_of(opened, epoch)
+        epoch += count
+    return steps

@@ -16,15 +16,17 @@ class ColumnOptions:
         self.drop: List[str] = sorted(set(drop))
         #: By the name of a column.
         self.tokenizers: Dict[str, Tokenizer] = dict(tokenizers or {})
-        both = next((name for name in self.tokenizers if name in self.drop), None)
-        if both is not None:
-            raise ConfigurationError(f"column {both!r} is in drop and in tokenize; leave it out of one of them")
+        for name in self.tokenizers:
+            inside = next((one for one in self.drop if name == one or name.startswith(f"{one}.")), None)
+            if inside is not None:
+                raise ConfigurationError(f"column {name!r} is in tokenize, and {inside!r} in drop; leave it out of one of them")
 
-    def check(self, what: str, names: Sequence[str]) -> None:
-        """Raises ConfigurationError for a name that is not one of `names`."""
-        for argument, given in (("drop", self.drop), ("tokenize", list(self.tokenizers))):
+    def check(self, what: str, names: Sequence[str], parents: Sequence[str] = ()) -> None:
+        """Raises ConfigurationError for a name that is not one of `names`. Only drop may have `parents` of columns."""
+        allowed = (("drop", self.drop, [*names, *parents]), ("tokenize", list(self.tokenizers), list(names)))
+        for argument, given, known in allowed:
             for name in given:
-                if name not in names:
+                if name not in known:
                     raise ConfigurationError(f"{argument}: {what} has no column {name!r}; it has {', '.join(names)}")
 
     def arguments(self) -> Dict[str, str]:

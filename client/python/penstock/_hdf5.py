@@ -29,8 +29,8 @@ class Hdf5(Source):
     def __init__(self, path: str, options: ColumnOptions) -> None:
         self.name = path
         self._options = options
+        self._facts = facts = facts_of(path)
         self._open()
-        facts = facts_of(path)
         rows = {data.shape[0] for data in self._datasets.values()}
         if len(rows) != 1:
             lengths = ", ".join(f"{name} has {data.shape[0]}" for name, data in self._datasets.items())
@@ -45,7 +45,7 @@ class Hdf5(Source):
 
     def _open(self) -> None:
         try:
-            self._file = h5py.File(open_file(self.name) if is_remote(self.name) else self.name, "r")
+            self._file = h5py.File(open_file(self.name, self._facts) if is_remote(self.name) else self.name, "r")
         except OSError as error:
             raise DataError(f"{self.name}: {error}") from None
         found: Dict[str, Any] = {}
@@ -77,6 +77,8 @@ class Hdf5(Source):
         if name in self._options.drop:
             return
         if dtype.names:
+            if name in self._options.tokenizers:
+                raise no_text(name, "a compound type")
             for part in dtype.names:
                 sub, axes = (dtype[part].base, dtype[part].shape)
                 self._add(f"{name}.{part}", path, (*field, part), sub, (*inner, *axes), refused)

@@ -70,7 +70,7 @@ class LitData(SampleFiles):
             raise ConfigurationError(f"{place}: two values have the same name in {', '.join(self._names)}; rename one")
         parents = {name.rsplit(".", levels)[0]: "" for name in types for levels in range(1, name.count(".") + 1)}
         nested = [name for name, format_ in types.items() if _key(format_) in _NESTED]
-        check_names(folder, options, {**types, **parents}, nested)
+        check_names(folder, options, list(types), nested, list(parents))
         kept = {name: format_ for name, format_ in types.items() if not _is_dropped(name, options.drop)}
         refused = [f"{name}: {format_} ({_why_not(format_)})" for name, format_ in kept.items() if _why_not(format_)]
         if refused:

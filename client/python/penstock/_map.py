@@ -45,6 +45,10 @@ class AheadLoader(LoaderBase, Generic[U]):
         """
         return MappedLoader(self, function, threads)
 
+    def _present_epoch(self) -> int:
+        known = self._ahead.present_epoch()
+        return self._ahead.epoch() if known is None else known
+
     @property
     @public
     def epoch(self) -> int:

@@ -36,7 +36,7 @@ class Mds(SampleFiles):
         files, self._columns = _shards(folder, index)
         types = {column.name: column.encoding for column in self._columns}
         pickled = [name for name, encoding in types.items() if not _ENCODINGS.is_mds_encoding_safe(_base(encoding))]
-        check_names(folder, options, types, pickled)
+        check_names(folder, options, list(types), pickled)
         kept = {name: encoding for name, encoding in types.items() if name not in options.drop}
         refused = [f"{name}: {encoding} ({_why_not(encoding)})" for name, encoding in kept.items() if _why_not(encoding)]
         if refused:

@@ -8,6 +8,7 @@ import json
 import os
 import struct
 import subprocess
+import threading
 from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, NoReturn, Optional, Tuple, cast
 
 from ._commands import failure_of, quiet_environment, stderr_file
@@ -60,11 +61,13 @@ def remote_files(source: str, suffixes: Tuple[str, ...]) -> List[str]:
     scheme, _, rest = source.partition("://")
     parts = rest.split("/")
     wild = next((number for number, part in enumerate(parts) if any(one in part for one in _WILD)), len(parts))
-    if wild < len(parts):
-        return _files_like(f"{scheme}://{'/'.join(parts[:wild])}", parts[wild:])
+    if "**" in parts:
+        raise ConfigurationError(f"{source}: ** does not work in a bucket; name the folder to have all files below it")
     no_file = _why_no_file(source)
     if no_file is None:
         return [source]
+    if wild < len(parts):
+        return _files_like(f"{scheme}://{'/'.join(parts[:wild])}", parts[wild:])
     try:
         return sorted(name for name in _files_below(source.rstrip("/")) if name.endswith(suffixes))
     except ConfigurationError as error:
@@ -141,7 +144,7 @@ class _RemoteFile(io.RawIOBase):
             wanted = min(end - self._at, _MOST_BYTES)
             out.append(_program().ask(f"read {self._at} {wanted} {self._size} {self._state} {self._name}"))
             if len(out[-1]) != wanted:
-                raise DataError(f"{self._name} has changed since it was opened; run the command again")
+                raise DataError(f"{self._name} has changed since it was opened; convert it into another folder")
             self._at += wanted
         return out[0] if len(out) == 1 else b"".join(out)
 
@@ -160,6 +163,7 @@ class _Program:
 
     def __init__(self) -> None:
         self.owner = os.getpid()
+        self._lock = threading.Lock()  # a library may read on several threads
         self._errors = stderr_file()
         try:
             self._process = subprocess.Popen(
@@ -178,14 +182,17 @@ class _Program:
         if "\n" in request:
             raise ConfigurationError(f"{request.partition(' ')[2]!r}: a name in a bucket has one line")
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        try:
-            self._process.stdin.write(request.encode() + b"\n")
-            self._process.stdin.flush()
-            failed, length = _HEAD.unpack(self._exactly(_HEAD.size))
-            body = self._exactly(length)
-        except (BrokenPipeError, EOFError):
-            self._fail()
+        with self._lock:
+            try:
+                self._process.stdin.write(request.encode() + b"\n")
+                self._process.stdin.flush()
+                failed, length = _HEAD.unpack(self._exactly(_HEAD.size))
+                body = self._exactly(length)
+            except (OSError, EOFError, ValueError):
+                self._fail()
+            except BaseException:  # Ctrl-C: the rest of the answer would be that of the next request
+                self._end()
+                raise
         if failed:
             said = json.loads(body)
             raise error_of(said["code"], said["message"], of_batch=False)
@@ -198,11 +205,16 @@ class _Program:
             raise EOFError
         return data
 
-    def _fail(self) -> NoReturn:
+    def _end(self) -> int:
+        """Ends the program, and returns its exit code. The next request starts another one."""
         global _running  # noqa: PLW0603
-        _running = None
+        if _running is self:
+            _running = None
         self._process.kill()
-        raise failure_of("fetch", self._process.wait(), self._errors) from None
+        return self._process.wait()
+
+    def _fail(self) -> NoReturn:
+        raise failure_of("fetch", self._end(), self._errors) from None
 
 
 _running: Optional[_Program] = None

@@ -60,6 +60,10 @@ class SampleFiles(Source):
         self._encoder = RowEncoder(options)
         first = next(piece for piece in self.pieces if piece.rows)
         self._encode(first._replace(rows=1), 0, {})
+        unknown = next((column for column in options.tokenizers if column not in self._encoder.columns), None)
+        if unknown is not None:
+            found = ", ".join(self._encoder.columns)
+            raise ConfigurationError(f"tokenize: the first row of {name} has no text {unknown!r}; it has {found}")
 
     def _add_pieces(self, number: int, size: int) -> None:
         file = self._files[number]
@@ -206,11 +210,15 @@ def check_pickles(name: str, pickled: Sequence[str], trust: bool) -> None:
         )
 
 
-def check_names(name: str, options: ColumnOptions, types: Dict[str, str], nested: Sequence[str]) -> None:
-    """Raises ConfigurationError for a name that is no column, and no part of a column in `nested`."""
+def check_names(
+    name: str, options: ColumnOptions, types: Sequence[str], nested: Sequence[str], parents: Sequence[str] = ()
+) -> None:
+    """Raises ConfigurationError for a name that is no column, and no part of a column in `nested`. Only drop may have
+    `parents` of columns.
+    """
     given = [*options.drop, *options.tokenizers]
     parts_of = [one for one in given if any(one.startswith(f"{column}.") for column in nested)]
-    options.check(name, [*types, *parts_of])
+    options.check(name, [*types, *parts_of], parents)
 
 
 def parts(sample: bytes, sizes: List[int]) -> List[bytes]:

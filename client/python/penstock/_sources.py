@@ -38,7 +38,7 @@ def open_source(source: Any, options: ColumnOptions, split: str, trust: bool = F
             return made
         _no_split(split, f"the {type(source).__name__}")
         return rows_of(source, options)
-    name = path_text("source", source)
+    name = path_text("source", source).removeprefix("file://")
     if name.startswith("hf://"):
         made = _reader("_hugging_face", "datasets", "hf", name).hub(name[len("hf://") :], options, split)
         return made

@@ -11,6 +11,7 @@ from ._convert_source import PIECE_BYTES
 from ._remote_files import Facts, is_remote, open_file, open_unbuffered
 
 _MOST_ROWS = 1 << 16
+_REMOTE_READ = 8 << 20
 
 
 class Part(NamedTuple):
@@ -24,8 +25,11 @@ class ParquetTable:
     """A Parquet file. Its parts are row groups."""
 
     def __init__(self, path: str, facts: Facts) -> None:
-        remote = is_remote(path)
-        self._file = pq.ParquetFile(open_unbuffered(path, facts) if remote else path, memory_map=not remote)
+        if is_remote(path):
+            # Without a buffer, a column of a whole row group is read at once.
+            self._file = pq.ParquetFile(open_unbuffered(path, facts), pre_buffer=False, buffer_size=_REMOTE_READ)
+        else:
+            self._file = pq.ParquetFile(path, memory_map=True)
         self.schema = self._file.schema_arrow
         self._group = -1
         self._at = 0

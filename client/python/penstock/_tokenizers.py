@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
+from collections.abc import Mapping as AnyMapping
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 import numpy as np
@@ -16,6 +17,8 @@ Token = Union[str, int, None]
 
 _TIKTOKEN = "tiktoken:"
 _JSON = "tokenizer.json"
+# Its tokens show how an encoding of tiktoken divides texts, which no function of it returns.
+_PROBE = "It's 12345 o'clock,\n\n  HTTPServer  don't;\t日本語 Größe 😀 2.5e-3 a_b  "
 # Text that a library tokenizes at a time: its results take about a hundred times the memory of the tokens.
 _MOST_BYTES = 1 << 20
 
@@ -23,16 +26,21 @@ _MOST_BYTES = 1 << 20
 class _HuggingFace:
     """A tokenizer.json. The special tokens are those that the file adds."""
 
-    def __init__(self, library: Any, place: str) -> None:
-        self._tokenizer = library.Tokenizer.from_file(place)
-        self.size: int = self._tokenizer.get_vocab_size()
-        # The file may cut texts, or fill them up to the longest one of a call.
+    def __init__(self, library: Any, place: str, content: bytes) -> None:
+        self._tokenizer = library.Tokenizer.from_buffer(content)
+        # The file may cut texts, fill them up to the longest one of a call, or draw merges at random.
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
+        if getattr(self._tokenizer.model, "dropout", None) is not None:
+            self._tokenizer.model.dropout = None
+        self.content = content
 
     def number_of(self, token: str) -> Optional[int]:
         number: Optional[int] = self._tokenizer.token_to_id(token)
         return number
+
+    def has(self, number: int) -> bool:
+        return self._tokenizer.id_to_token(number) is not None
 
     def ids(self, texts: List[str]) -> List[List[int]]:
         return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(texts)]
@@ -41,9 +49,10 @@ class _HuggingFace:
 class _Tiktoken:
     """An encoding that tiktoken knows by its name. Special tokens in a text are plain text."""
 
-    def __init__(self, library: Any, place: str) -> None:
+    def __init__(self, library: Any, place: str, content: bytes) -> None:
         self._encoding = library.get_encoding(place)
-        self.size: int = self._encoding.n_vocab
+        known = (self._encoding.token_byte_values(), sorted(self._encoding.special_tokens_set), self.ids([_PROBE]))
+        self.content = repr(known).encode()
 
     def number_of(self, token: str) -> Optional[int]:
         try:
@@ -52,6 +61,13 @@ class _Tiktoken:
             return None
         return number
 
+    def has(self, number: int) -> bool:
+        try:
+            self._encoding.decode_single_token_bytes(number)
+        except (KeyError, OverflowError):
+            return False
+        return True
+
     def ids(self, texts: List[str]) -> List[List[int]]:
         return [self._encoding.encode_ordinary(text) for text in texts]
 
@@ -59,13 +75,16 @@ class _Tiktoken:
 class _SentencePiece:
     """A model of SentencePiece. No special tokens are added."""
 
-    def __init__(self, library: Any, place: str) -> None:
-        self._processor = library.SentencePieceProcessor(model_file=place)
-        self.size: int = self._processor.get_piece_size()
+    def __init__(self, library: Any, place: str, content: bytes) -> None:
+        self._processor = library.SentencePieceProcessor(model_proto=content)
+        self.content = content
 
     def number_of(self, token: str) -> Optional[int]:
         number: int = self._processor.piece_to_id(token)
         return number if self._processor.id_to_piece(number) == token else None
+
+    def has(self, number: int) -> bool:
+        return 0 <= number < int(self._processor.get_piece_size())
 
     def ids(self, texts: List[str]) -> List[List[int]]:
         found: List[List[int]] = self._processor.encode(texts, out_type=int, num_threads=1)
@@ -80,12 +99,12 @@ class Tokenizer:
 
     def __init__(self, place: str, begin: Token = None, end: Token = None) -> None:
         """Opens a file, or "tiktoken:NAME". Raises ConfigurationError that names it."""
-        self._package, self._place, content = _found(place)
-        self._library: Any = None
+        self._package, self._place, self._content = _found(place)
+        self._library: Any
         module = self._open()
         self._begin = self._special(place, "begin_token", begin)
         self._end = self._special(place, "end_token", end)
-        digest = hashlib.sha256(content).hexdigest()[:16]
+        digest = hashlib.sha256(self._library.content).hexdigest()[:16]
         ends = f", tokens {self._begin} {self._end}" if self._begin or self._end else ""
         version = getattr(module, "__version__", "?")
         #: Describes all that decides about the tokens.
@@ -103,7 +122,7 @@ class Tokenizer:
         except ModuleNotFoundError as error:
             raise needed(error.name or self._package, self._package, what) from None
         try:
-            self._library = _KINDS[self._package](module, self._place)
+            self._library = _KINDS[self._package](module, self._place, self._content)
         except Exception as error:  # each library has errors of its own
             raise ConfigurationError(f"{what} cannot be opened: {error}") from None
         return module
@@ -111,10 +130,11 @@ class Tokenizer:
     def _special(self, place: str, argument: str, token: Token) -> List[int]:
         if token is None:
             return []
-        size = self._library.size
-        if isinstance(token, int) or token.isdigit():
-            if not 0 <= int(token) < size:
-                raise ConfigurationError(f"{argument}: {place} has the tokens 0 to {size - 1}, and no {token}")
+        if not isinstance(token, (int, np.integer, str)) or isinstance(token, bool):
+            raise ConfigurationError(f"{argument}={token!r}: a token, or its number")
+        if not isinstance(token, str) or (token.isascii() and token.isdigit()):
+            if int(token) < 0 or not self._library.has(int(token)):
+                raise ConfigurationError(f"{argument}: {place} has no token with the number {token}")
             return [int(token)]
         number = self._library.number_of(token)
         if number is None:
@@ -154,6 +174,8 @@ def tokenizers_of(
         if begin is not None or end is not None:
             raise ConfigurationError("begin_token and end_token need tokenize (--tokenize COLUMN=TOKENIZER)")
         return {}
+    if not isinstance(tokenize, AnyMapping):
+        raise ConfigurationError(f'tokenize={tokenize!r}: give columns and tokenizers: tokenize={{"text": "tokenizer.json"}}')
     places = {column: os.fspath(place) for column, place in tokenize.items()}
     opened = {place: Tokenizer(place, begin, end) for place in dict.fromkeys(places.values())}
     return {column: opened[place] for column, place in places.items()}

@@ -129,6 +129,11 @@ class _MakeWork:
             if name not in schema and name not in OF_ROWS:
                 raise unknown_column(name, schema)
         later = [size // core.opening.place().world_size for _, size in opened.batch_changes]
+        if later and opened.last == "PARTIAL" and self._pieces > 1:
+            raise ConfigurationError(
+                f"job {opened.job!r} changes its batch size (batch.change), so its last batches may have any size, which "
+                f"cannot be split over {self._pieces} parts of the sharding; DROP or PAD them"
+            )
         last = opened.rows_per_epoch % opened.batch_size if opened.last == "PARTIAL" and not later else 0
         for rows in (opened.rank_rows, *later, last):
             if rows % self._pieces:

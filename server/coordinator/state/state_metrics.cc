@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/plan/job_order.h"
 #include "server/coordinator/state/coordinator_state.h"
 
 namespace penstock::coordinator {
@@ -28,8 +29,12 @@ std::vector<uint64_t> CoordinatorState::StepsBehind(const JobEntry& entry,
   }
   std::vector<uint64_t> steps;
   for (const SessionEntry* session : sessions) {
-    const uint32_t own = session->open.batch_size();
-    const double batch = std::max<double>(own > 0 ? own : entry.job.spec().batch().size(), 1);
+    const plan::StepSizes sizes = plan::StepSizesOf(entry.job.spec().batch(), session->open.batch_size());
+    const auto passed = std::find_if(sizes.changes.rbegin(), sizes.changes.rend(), [&](const plan::SizeChange& change) {
+      return static_cast<double>(change.at_rows) <= rows_of(*session);
+    });
+    const double batch =
+        std::max<double>(static_cast<double>(passed == sizes.changes.rend() ? sizes.first : passed->size), 1);
     const double behind = first[{session->open.group(), session->open.world_size()}] - rows_of(*session);
     // Readers without other ranks are runs of their own, also if they share a group.
     const bool compared = session->reports > 0 && session->open.world_size() > 1;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/plan/job_order.h"
 #include "server/coordinator/state/coordinator_state.h"
 
 namespace penstock::coordinator {
@@ -17,7 +18,9 @@ struct OwnedPart {
   // Returns whether rows of the session come from these ranges.
   bool Serves(const v1::OpenSessionRequest& session) const {
     if (entry->view->policy == plan::AssignPolicy::kByRecord) return true;
-    const uint64_t step = session.batch_size() != 0 ? session.batch_size() : entry->job.spec().batch().size();
+    const plan::StepSizes sizes = plan::StepSizesOf(entry->job.spec().batch(), session.batch_size());
+    uint64_t step = sizes.first;  // the larger a step, the more of the keys its slice may have
+    for (const plan::SizeChange& change : sizes.changes) step = std::max(step, change.size);
     const uint64_t slots = step / session.world_size();
     const uint64_t begin = plan::RankKey(session.rank() * slots, step);
     const uint64_t last = plan::RankKey((session.rank() + 1) * slots - 1, step);

@@ -44,6 +44,17 @@ TEST(JobReport, WarnsOfManyDroppedRowsAndSuggestsABatchSize) {
   EXPECT_THAT(WarningsOf(Job("batch { size: 256 }"), 0), IsEmpty()) << "the number of records is unknown";
 }
 
+TEST(JobReport, ReportsSizesThatChange) {
+  EXPECT_EQ(LineOf("batch { size: 16 change { at_rows: 30 size: 4 } }", 60),
+            "an epoch has 60 rows: 9 steps in the first one, of 16, from row 30 of the run on of 4");
+  EXPECT_THAT(WarningsOf(Job("batch { size: 60 change { at_rows: 1 size: 10 } }"), 100), IsEmpty());
+  EXPECT_THAT(
+      WarningsOf(Job("batch { size: 10 change { at_rows: 101 size: 60 } }"), 100),
+      ElementsAre("batch: epoch 1 drops 30 of 100 rows at its end; give other sizes in batch.change, or last: PAD"));
+  EXPECT_THAT(WarningsOf(Job("batch { size: 8 change { at_rows: 9 size: 101 } }"), 100),
+              ElementsAre(HasSubstr("fewer than a batch of 101, and batch.last is DROP")));
+}
+
 TEST(JobReport, PrintsTheShareOfEachDataSetOfABlend) {
   v1::Job job;
   *job.mutable_spec() = Job("order { repeats: 3 }");

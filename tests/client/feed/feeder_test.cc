@@ -246,8 +246,8 @@ TEST_F(FeederTest, ATrainerThatHoldsAllMemoryGetsAnErrorAndContinuesAfterAReleas
 }
 
 TEST_F(FeederTest, WarningsAboutTheEpochsFollowOpenedForOneRank) {
-  Trainer trainer(dataset_, R"({"version": 1})", [](uint32_t size, const std::string& last, uint64_t rows) {
-    return std::vector<std::string>{absl::StrCat(size, " ", last, " ", rows)};
+  Trainer trainer(dataset_, R"({"version": 1})", [](const v1::Batch& batch, uint64_t rows) {
+    return std::vector<std::string>{absl::StrCat(batch.size(), " ", v1::LastBatch_Name(batch.last()), " ", rows)};
   });
   const Trainer::Loader loader = trainer.Open();
   ASSERT_EQ(loader.opened.type, 16u) << loader.opened.body;

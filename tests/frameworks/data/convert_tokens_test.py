@@ -1,7 +1,9 @@
 """penstock.convert with tokenize: the libraries of the tokenizers make small ones, and are the judges of the tokens."""
 
 import importlib
+import json
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from killing import content, convert_command
 
 import penstock
 from penstock import ConfigurationError
+from penstock._tokenizers import Tokenizer
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -230,7 +233,7 @@ def test_another_tokenizer_is_named_by_a_run_that_would_continue(files, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"tokenize": {"txt": "saved"}}, "tokenize: .*t.parquet has no column 'txt'; it has text, n"),
+        ({"tokenize": {"txt": "saved"}}, "tokenize: .*t.parquet has no column 'txt'; it has text, n, in, in.text"),
         ({"tokenize": {"n": "saved"}}, "tokenize: column 'n' is int64; only a column with one text"),
         ({"tokenize": {"text": "missing.json"}}, r"tokenize: .*missing.json cannot be read: No such file .* tiktoken:NAME"),
         ({"tokenize": {"text": "corpus.txt"}}, "corpus.txt is neither a tokenizer.json nor a model of SentencePiece"),
@@ -238,14 +241,18 @@ def test_another_tokenizer_is_named_by_a_run_that_would_continue(files, tmp_path
         ({"tokenize": {"text": "broken.model"}}, "the tokenizer .*broken.model cannot be opened: "),
         ({"tokenize": {"text": "tiktoken:none"}}, "the tokenizer none cannot be opened: Unknown encoding none"),
         ({"tokenize": {"text": "saved"}, "end_token": "<eos>"}, "end_token: .*saved has no token '<eos>'; give one of its"),
-        ({"tokenize": {"text": "saved"}, "begin_token": 400}, r"begin_token: .*saved has the tokens 0 to \d+, and no 400"),
-        ({"tokenize": {"text": "saved"}, "begin_token": -1}, r"begin_token: .*saved has the tokens 0 to \d+, and no -1"),
-        ({"tokenize": {"text": "saved"}, "drop": ["text"]}, "column 'text' is in drop and in tokenize"),
+        ({"tokenize": {"text": "saved"}, "begin_token": 400}, "begin_token: .*saved has no token with the number 400"),
+        ({"tokenize": {"text": "saved"}, "begin_token": -1}, "begin_token: .*saved has no token with the number -1"),
+        ({"tokenize": {"text": "saved"}, "end_token": True}, "end_token=True: a token, or its number"),
+        ({"tokenize": {"text": "saved"}, "end_token": "①"}, "end_token: .*saved has no token '①'"),
+        ({"tokenize": {"text": "saved"}, "drop": ["text"]}, "column 'text' is in tokenize, and 'text' in drop"),
+        ({"tokenize": {"in.text": "saved"}, "drop": ["in"]}, "column 'in.text' is in tokenize, and 'in' in drop"),
+        ({"tokenize": {"in": "saved"}}, "tokenize: column 'in' is struct<.*>; only a column with one text"),
         ({"end_token": END}, "begin_token and end_token need tokenize"),
     ],
 )
 def test_mistakes_are_named(files, tmp_path, arguments, words):
-    pq.write_table(pa.table({"text": ["a"], "n": [1]}), tmp_path / "t.parquet")
+    pq.write_table(pa.table({"text": ["a"], "n": [1], "in": [{"text": "b"}]}), tmp_path / "t.parquet")
     (files / "broken.json").write_text('{"version": "1.0"}')
     (files / "broken.model").write_bytes((files / "pieces.model").read_bytes()[:-100])
     places = {
@@ -283,3 +290,33 @@ def test_a_flag_without_its_parts_is_a_mistake(tmp_path, flag):
     )
     assert done.returncode == 1
     assert "COLUMN=TOKENIZER is expected, such as text=tokenizer.json" in done.stderr
+
+
+def test_a_file_that_is_replaced_or_draws_at_random_changes_no_token(files, tmp_path):
+    texts = ["the quick brown fox"] * 400
+    pq.write_table(pa.table({"text": texts}), tmp_path / "t.parquet")
+    whole = json.loads((files / "saved" / "tokenizer.json").read_text())
+    whole["model"]["dropout"] = 0.5
+    place = tmp_path / "tokenizer.json"
+    place.write_text(json.dumps(whole))
+    made = Tokenizer(str(place))
+    place.write_bytes((files / "bert.json").read_bytes())
+    again = pickle.loads(pickle.dumps(made))
+    encode, _ = judge(str(files / "saved"))
+    for tokenizer in (made, again):
+        assert [ids.tolist() for ids in tokenizer.ids(texts)] == [encode(text) for text in texts]
+
+
+def test_all_texts_may_be_missing(files, tmp_path):
+    pq.write_table(pa.table({"text": pa.nulls(3), "n": range(3)}), tmp_path / "t.parquet")
+    result = penstock.convert(tmp_path / "t.parquet", tmp_path / "out", tokenize={"text": files / "saved"})
+    assert [column.feature for column in result.columns] == ["", "INT64"]
+
+
+def test_another_encoding_of_the_same_name_has_another_identity(monkeypatch, toy):
+    before = Tokenizer("tiktoken:toy").identity
+    other = tiktoken.Encoding(**{**importlib.import_module("tiktoken_ext.toy").toy(), "pat_str": "."})
+    monkeypatch.setattr(tiktoken, "get_encoding", lambda name: other)
+    assert Tokenizer("tiktoken:toy").identity != before
+    with pytest.raises(ConfigurationError, match="tokenize='text=x': give columns and tokenizers"):
+        penstock.convert([{"text": "a"}], "never", tokenize="text=x")

@@ -227,6 +227,9 @@ def test_later_sizes_of_batches_are_split_or_refused_at_once(small_job, tmp_path
     job.write_text(text.replace("size: 20", "size: 32 change { at_rows: 64 size: 20 }"))
     with pytest.raises(penstock.ConfigurationError, match="a batch of 20 rows in this process cannot be split over 8 parts"):
         next(iter(penstock.jax.Loader(job, data_root=small_job.data, sharding=over_rows)))
+    job.write_text(text.replace("size: 20 last: DROP", "size: 32 last: PARTIAL change { at_rows: 64 size: 40 }"))
+    with pytest.raises(penstock.ConfigurationError, match="its last batches may have any size, .* DROP or PAD them"):
+        next(iter(penstock.jax.Loader(job, data_root=small_job.data, sharding=over_rows)))
     job.write_text(text.replace("size: 20", "size: 32 change { at_rows: 64 size: 40 }"))
     loader = penstock.jax.Loader(job, data_root=small_job.data, sharding=over_rows)
     assert [[len(batch["label"]) for batch in loader] for _ in range(2)] == [[32, 32], [40, 40]]
