@@ -28,7 +28,7 @@ std::unique_ptr<Command> NewSchema();
 std::unique_ptr<Command> NewOps();
 std::unique_ptr<Command> NewToken();
 std::unique_ptr<Command> NewManual(storage::Storage* storage);
-// For trainers in other languages, not for direct use.
+// For trainers in other languages and for the Python package, not for direct use.
 std::unique_ptr<Command> NewFeed(storage::Storage* storage);
 std::unique_ptr<Command> NewFetch(storage::Storage* storage);
 // Commands that call the coordinator.

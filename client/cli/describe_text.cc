@@ -114,11 +114,9 @@ std::string JobText(const v1::DescribeReply& reply) {
   facts.Add("data", absl::StrCat(kept, Count(selects ? job.whole_records() : job.records(), "record"), " in ",
                                  Count(job.shards(), "shard"), ", ", HumanBytes(job.bytes())));
   if (job.left_out() > 0) facts.Add("left out", LeftOutText(job.left_out()));
-  std::string batch = absl::StrCat(Count(job.batch_size(), "row"), " over all ranks");
-  for (const v1::BatchChange& change : reply.spec().batch().change()) {
-    absl::StrAppend(&batch, ", ", Count(change.size()), " from row ", Count(change.at_rows()), " of the run on");
-  }
-  facts.Add("batch", batch);
+  facts.Add("batch", reply.spec().batch().change().empty()
+                         ? absl::StrCat(Count(job.batch_size(), "row"), " over all ranks")
+                         : absl::StrCat("rows over all ranks: ", BatchSizesText(reply.spec().batch())));
   facts.Add("columns", ColumnsText(reply.columns()));
   if (reply.pipeline_fingerprint() != 0 || reply.order_fingerprint() != 0) {
     facts.Add("fingerprints",

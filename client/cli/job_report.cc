@@ -148,36 +148,44 @@ EpochFacts EpochFactsOf(const v1::JobSpec& job, uint64_t rows) {
   return facts;
 }
 
+std::string BatchSizesText(const v1::Batch& batch) {
+  std::string out = Count(batch.size());
+  for (int i = 0; i < batch.change_size(); ++i) {
+    absl::StrAppend(&out, ", ", Count(batch.change(i).size()), " from row ", Count(batch.change(i).at_rows()),
+                    i == 0 ? " of the run" : "");
+  }
+  return out;
+}
+
 std::string EpochLine(const v1::JobSpec& job, const EpochFacts& facts) {
   const bool changes = job.batch().change_size() > 0;
-  std::string out = absl::StrCat("an epoch has ", Count(facts.rows, "row"), ": ", Count(facts.steps, "step"),
-                                 changes ? " in the first one, of " : " of ", Count(job.batch().size()));
-  for (const v1::BatchChange& change : job.batch().change()) {
-    absl::StrAppend(&out, ", from row ", Count(change.at_rows()), " of the run on of ", Count(change.size()));
-  }
+  const char* const comma = changes ? "; " : ", ";
+  std::string out =
+      absl::StrCat("an epoch has ", Count(facts.rows, "row"), changes ? ", the first one " : ": ",
+                   Count(facts.steps, "step"), changes ? ": batches of " : " of ", BatchSizesText(job.batch()));
   if (facts.dropped > 0) {
     const double percent = 100.0 * static_cast<double>(facts.dropped) / static_cast<double>(facts.rows);
-    absl::StrAppend(&out, ", ", Count(facts.dropped, "row"), absl::StrFormat(" (%.1f %%) ", percent),
+    absl::StrAppend(&out, comma, Count(facts.dropped, "row"), absl::StrFormat(" (%.1f %%) ", percent),
                     facts.dropped == 1 ? "is" : "are", " dropped at its end");
   }
-  if (facts.padding > 0) absl::StrAppend(&out, ", the last filled up with ", Count(facts.padding, "row"));
-  if (facts.last_rows > 0) absl::StrAppend(&out, ", the last of ", Count(facts.last_rows));
+  if (facts.padding > 0) absl::StrAppend(&out, comma, "the last filled up with ", Count(facts.padding, "row"));
+  if (facts.last_rows > 0) absl::StrAppend(&out, comma, "the last of ", Count(facts.last_rows));
   return out;
 }
 
 std::vector<std::string> DroppedRowsWarnings(const v1::JobSpec& job, uint64_t rows) {
   const EpochFacts facts = EpochFactsOf(job, rows);
   if (facts.steps == 0) {
-    uint64_t largest = job.batch().size();
-    for (const v1::BatchChange& change : job.batch().change()) largest = std::max<uint64_t>(largest, change.size());
-    return {absl::StrCat("batch: an epoch has ", Count(rows, "row"), ", fewer than a batch of ", Count(largest),
+    return {absl::StrCat("batch: an epoch has ", Count(rows, "row"), ", fewer than a batch of ",
+                         Count(plan::StepSizesOf(job.batch()).Largest()),
                          ", and batch.last is DROP: `penstock submit` refuses that; batch { size: ",
                          plan::FittingBatch(rows), " } fits, or last: PAD")};
   }
+  const auto steps = StepsOf(job, rows);
   for (const v1::BatchChange& change : job.batch().change()) {
     // The epoch with the change, and the first one after it.
     for (const uint64_t epoch : {change.at_rows() / rows, change.at_rows() / rows + 1}) {
-      const uint64_t dropped = StepsOf(job, rows)->DroppedOf(epoch);
+      const uint64_t dropped = steps->DroppedOf(epoch);
       if (!plan::IsMuchDropped(dropped, rows)) continue;
       return {absl::StrCat("batch: epoch ", epoch, " drops ", Count(dropped), " of ", Count(rows, "row"),
                            " at its end; give other sizes in batch.change, or last: PAD")};

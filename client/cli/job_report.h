@@ -35,6 +35,8 @@ struct EpochFacts {
   uint64_t last_rows = 0;  // rows of the last step, if it is smaller than the others
 };
 EpochFacts EpochFactsOf(const v1::JobSpec& job, uint64_t rows);
+// Returns "8", or "8, 20 from row 30 of the run, 12 from row 100".
+std::string BatchSizesText(const v1::Batch& batch);
 // Returns "an epoch has 60 rows: 3 steps of 16, 12 rows (20.0 %) are dropped at its end".
 std::string EpochLine(const v1::JobSpec& job, const EpochFacts& facts);
 

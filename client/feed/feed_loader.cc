@@ -368,16 +368,7 @@ void FeedLoader::Announce() {
 // Only rank 0 warns.
 void FeedLoader::WarnOfEpochs() {
   if (shared_->epoch_warnings == nullptr || open_.rank() != 0) return;
-  v1::Batch sizes;
-  sizes.set_size(static_cast<uint32_t>(global_batch_));
-  v1::LastBatch last = v1::DROP;
-  if (v1::LastBatch_Parse(std::string(reader_->last_batch()), &last)) sizes.set_last(last);
-  for (const BatchChange& change : reader_->batch_changes()) {
-    v1::BatchChange* const later = sizes.add_change();
-    later->set_at_rows(change.at_rows);
-    later->set_size(static_cast<uint32_t>(change.size));
-  }
-  for (const std::string& warning : shared_->epoch_warnings(sizes, reader_->rows_per_epoch())) {
+  for (const std::string& warning : shared_->epoch_warnings(BatchOf(*reader_), reader_->rows_per_epoch())) {
     Notice(absl::StrCat("job '", reader_->job(), "': ", warning));
   }
 }

@@ -27,9 +27,11 @@ absl::Status CheckSize(uint64_t size, const std::string& field, uint64_t positio
                        uint64_t world_size) {
   if (size == 0) return absl::InvalidArgumentError(absl::StrCat(field, " is 0; it must be at least 1"));
   if (size % world_size != 0) {
+    const uint64_t below = size / world_size * world_size;
     return absl::InvalidArgumentError(absl::StrCat("a global batch of ", size, " rows cannot be divided among ",
                                                    world_size, " ranks; choose a ", field,
-                                                   " that is a multiple of the world size"));
+                                                   " that is a multiple of the world size, such as ",
+                                                   below > 0 ? absl::StrCat(below, " or ") : "", below + world_size));
   }
   if (last == LastBatch::kDrop && positions < size) {
     return absl::InvalidArgumentError(
@@ -47,6 +49,21 @@ unsigned __int128 RowsAt(Cursor cursor, uint64_t positions) {
 }
 
 }  // namespace
+
+uint64_t StepSizes::At(unsigned __int128 rows) const {
+  uint64_t size = first;
+  for (const SizeChange& change : changes) {
+    if (change.at_rows > rows) break;
+    size = change.size;
+  }
+  return size;
+}
+
+uint64_t StepSizes::Largest() const {
+  uint64_t largest = first;
+  for (const SizeChange& change : changes) largest = std::max(largest, change.size);
+  return largest;
+}
 
 absl::StatusOr<Steps> Steps::Create(uint64_t positions, StepSizes sizes, LastBatch last, uint64_t world_size) {
   if (positions == 0) return absl::InvalidArgumentError("the job's files hold no records");
@@ -81,9 +98,11 @@ absl::StatusOr<Steps> Steps::Create(uint64_t positions, StepSizes sizes, LastBat
 }
 
 Steps::Steps(uint64_t positions, StepSizes sizes, LastBatch last, uint64_t world_size)
-    : positions_(positions), sizes_(std::move(sizes)), largest_(sizes_.first), last_(last), world_size_(world_size) {
-  for (const SizeChange& change : sizes_.changes) largest_ = std::max(largest_, change.size);
-}
+    : positions_(positions),
+      sizes_(std::move(sizes)),
+      largest_(sizes_.Largest()),
+      last_(last),
+      world_size_(world_size) {}
 
 const SizeChange* Steps::ChangeAfter(Cursor cursor) const {
   const unsigned __int128 rows = RowsAt(cursor, positions_);
@@ -92,12 +111,7 @@ const SizeChange* Steps::ChangeAfter(Cursor cursor) const {
   return after == sizes_.changes.end() ? nullptr : &*after;
 }
 
-uint64_t Steps::SizeAt(Cursor cursor) const {
-  const SizeChange* const after = ChangeAfter(cursor);
-  const SizeChange* const end = sizes_.changes.data() + sizes_.changes.size();
-  const SizeChange* const next = after == nullptr ? end : after;
-  return next == sizes_.changes.data() ? sizes_.first : (next - 1)->size;
-}
+uint64_t Steps::SizeAt(Cursor cursor) const { return sizes_.At(RowsAt(cursor, positions_)); }
 
 Steps::Run Steps::RunAt(Cursor cursor) const {
   Run run{SizeAt(cursor), 0};

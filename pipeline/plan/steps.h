@@ -76,6 +76,10 @@ struct StepSizes {
   StepSizes(uint64_t size) : first(size) {}  // NOLINT: a size is the simple case of sizes
   StepSizes(uint64_t size, std::vector<SizeChange> later) : first(size), changes(std::move(later)) {}
 
+  // Returns the size of a step before which the run has had `rows` rows.
+  uint64_t At(unsigned __int128 rows) const;
+  uint64_t Largest() const;
+
   uint64_t first = 0;
   std::vector<SizeChange> changes;  // ascending at_rows
 };
@@ -119,9 +123,9 @@ class Steps {
   StepSpan StepAt(Cursor cursor) const;
   // Returns the normalized cursor after a step.
   Cursor After(const StepSpan& step) const;
-  // Returns the cursor after `steps` more steps, across epoch ends. O(1).
+  // Returns the cursor after `steps` more steps, across epoch ends.
   Cursor Advance(Cursor cursor, uint64_t steps) const;
-  // Returns the number of steps from `from` to `to`. `to` must be reachable by steps from `from`. O(1).
+  // Returns the number of steps from `from` to `to`. `to` must be reachable by steps from `from`.
   uint64_t StepsBetween(Cursor from, Cursor to) const;
   // Returns the step of the same epoch that has `position`, if steps begin at `from`, or nullopt if none has it.
   // Requires from.position <= position.

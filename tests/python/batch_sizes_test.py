@@ -80,7 +80,7 @@ def test_ranks_and_served_jobs_have_the_same_batches(lines):
             assert len(loader) == 2
             assert [len(ids) for ids in ids_of(loader)] == [50, 50]
         out = run("describe", "lines", "--coordinator", address).stdout
-        assert "8 rows over all ranks, 20 from row 30 of the run on, 12 from row 100 of the run on, 28 from row 150" in out
+        assert "rows over all ranks: 8, 20 from row 30 of the run, 12 from row 100, 28 from row 150\n" in out
 
 
 def test_a_resume_after_each_batch_reads_the_rest(lines):
@@ -188,7 +188,7 @@ def test_reports_name_the_sizes(lines, tmp_path):
     (tmp_path / "job.textproto").write_text(job_of().to_text())
     with daemon(lines) as address:
         out = run("submit", tmp_path / "job.textproto", "--coordinator", address).stdout
-    assert ("an epoch has 100 rows: 7 steps in the first one, of 8, from row 30 of the run on of 20, from row 100 of the run "
-            "on of 12, from row 150 of the run on of 28, 8 rows (8.0 %) are dropped at its end") in out
+    assert ("an epoch has 100 rows, the first one 7 steps: batches of 8, 20 from row 30 of the run, 12 from row 100, "
+            "28 from row 150; 8 rows (8.0 %) are dropped at its end") in out
     done = run("bench", tmp_path / "job.textproto", "--data-root", lines, "--seconds", 1)
     assert done.returncode == 0, done.stderr

@@ -16,6 +16,7 @@
 #include "config/daemon_config.h"
 #include "pipeline/host/loader_host.h"
 #include "pipeline/loader/local_steps.h"
+#include "pipeline/plan/job_order.h"
 #include "pipeline/storage/files.h"
 
 namespace penstock::cli {
@@ -87,12 +88,8 @@ class Bench final : public Command {
     loader::LocalStepsOptions reading;
     reading.read.epochs = 0;
     // A small data set can still be measured: limit the batch to its size.
-    const v1::Batch& batch = job->spec().batch();
-    const bool too_large = std::any_of(batch.change().begin(), batch.change().end(),
-                                       [&](const v1::BatchChange& change) { return change.size() > positions; });
-    if (batch.size() > positions || too_large) {
-      reading.batch_size = static_cast<uint32_t>(std::min<uint64_t>(batch.size(), positions));
-    }
+    const plan::StepSizes sizes = plan::StepSizesOf(job->spec().batch());
+    if (sizes.Largest() > positions) reading.batch_size = static_cast<uint32_t>(std::min(sizes.first, positions));
     PS_ASSIGN_OR_RETURN(const auto steps, loader::LocalSteps::Open(host->loader(), job, reading));
     PS_ASSIGN_OR_RETURN(Stage all, Loaded(*steps, threads));
     Report(stages, all, host->loader()->Stats(), host->tuning().Get().setting);

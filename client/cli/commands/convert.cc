@@ -15,10 +15,9 @@ class Convert final : public Command {
            "a\n"
            "file, a folder or a glob of Parquet, Arrow IPC or Feather files, an HDF5 file, an LMDB, a folder of MDS "
            "or\n"
-           "LitData, a saved data set of Hugging Face, or hf://NAME. Tables and HDF5 may be in a bucket: "
-           "s3://BUCKET/...\n"
-           "The same command continues a killed run. The\n"
-           "format's own Python library reads the source, so the command needs Python and that library.\n\n"
+           "LitData, a saved data set of Hugging Face, or hf://NAME. Tables and HDF5 may be in a bucket, such as\n"
+           "s3://BUCKET/tables. The same command continues a killed run. The format's own Python library reads the\n"
+           "source, so the command needs Python and that library.\n\n"
            "  pip install penstock[parquet]\n"
            "  penstock convert table.parquet --out shards --dry-run\n"
            "  penstock convert 'part-*.parquet' --out shards";

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ._column_options import ColumnOptions
-from ._convert_source import BadValue, ConvertedColumn, refusal
+from ._convert_source import BadValue, ConvertedColumn, bad_value, refusal
 from ._errors import ConfigurationError
 from ._frames import Fixed, Variable, frames, key_bytes, list_of_bytes
 from ._packing import DATA_TYPES
@@ -91,9 +91,7 @@ def encoded_batch(columns: List[ArrowColumn], batch: Any, place: str, row: int, 
         try:
             value = column.encode(array)
         except BadValue as bad:
-            raise ConfigurationError(
-                f"{place}, row {row + bad.row}: column {name!r} {bad}; leave the column out with drop (--drop)"
-            ) from None
+            raise bad_value(f"{place}, row {row + bad.row}", name, bad) from None
         if isinstance(value, Fixed):
             fixed.append(value)
         else:

@@ -49,6 +49,11 @@ class BadValue(Exception):
         self.row = row
 
 
+def bad_value(place: str, name: str, bad: BadValue) -> ConfigurationError:
+    """Returns the error for a value of column `name`. `place` names the row."""
+    return ConfigurationError(f"{place}: column {name!r} {bad}; leave the column out with drop (--drop)")
+
+
 class Source:
     """Rows in an order that does not change. A process pickles it for its readers, except where `is_local` is true."""
 

@@ -9,7 +9,7 @@ import h5py
 
 from ._array_columns import Encode, NoCounterpart, list_column, number_column, text_column
 from ._column_options import ColumnOptions
-from ._convert_source import PIECE_BYTES, BadValue, ConvertedColumn, Frames, Piece, Source, refusal
+from ._convert_source import PIECE_BYTES, BadValue, ConvertedColumn, Frames, Piece, Source, bad_value, refusal
 from ._errors import ConfigurationError, DataError
 from ._frames import Fixed, Variable, frames
 from ._remote_files import facts_of, is_remote, open_file
@@ -133,10 +133,7 @@ class Hdf5(Source):
             try:
                 encoded = column.encode(values)
             except BadValue as bad:
-                raise ConfigurationError(
-                    f"{self.name}, row {begin + bad.row}: column {column.column.name!r} {bad}; leave the column out with "
-                    "drop (--drop)"
-                ) from None
+                raise bad_value(f"{self.name}, row {begin + bad.row}", column.column.name, bad) from None
             if isinstance(encoded, Fixed):
                 fixed.append(encoded)
             else:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ._array_columns import text_column
 from ._column_options import ColumnOptions
-from ._convert_source import PIECE_BYTES, BadValue, Frames, Piece, Source
+from ._convert_source import PIECE_BYTES, BadValue, Frames, Piece, Source, bad_value
 from ._errors import ConfigurationError, DataError
 from ._frames import Fixed, Variable, frames
 
@@ -78,8 +78,7 @@ class Lmdb(Source):
             try:
                 encoded = text_column(column.name, "bytes", self._options)[1](both[column.name])
             except BadValue as bad:
-                reason = f"{self.name}, entry {piece.begin + skip + bad.row}: column {column.name!r} {bad}"
-                raise ConfigurationError(f"{reason}; leave the column out with drop (--drop)") from None
+                raise bad_value(f"{self.name}, entry {piece.begin + skip + bad.row}", column.name, bad) from None
             assert isinstance(encoded, Variable)
             variable.append(encoded)
         return Frames(frames(piece.rows - skip, fixed, variable), piece.rows - skip, {}, {})

@@ -182,7 +182,7 @@ def tokenizers_of(
 
 
 def _found(place: str) -> Any:
-    """Returns the package that reads a tokenizer, the path or name for it, and the bytes that identify it."""
+    """Returns the package that reads a tokenizer, its path or name, and the content of its file."""
     if place.startswith(_TIKTOKEN):
         name = place[len(_TIKTOKEN) :]
         return "tiktoken", name, name.encode()

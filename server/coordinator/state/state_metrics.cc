@@ -30,11 +30,7 @@ std::vector<uint64_t> CoordinatorState::StepsBehind(const JobEntry& entry,
   std::vector<uint64_t> steps;
   for (const SessionEntry* session : sessions) {
     const plan::StepSizes sizes = plan::StepSizesOf(entry.job.spec().batch(), session->open.batch_size());
-    const auto passed = std::find_if(sizes.changes.rbegin(), sizes.changes.rend(), [&](const plan::SizeChange& change) {
-      return static_cast<double>(change.at_rows) <= rows_of(*session);
-    });
-    const double batch =
-        std::max<double>(static_cast<double>(passed == sizes.changes.rend() ? sizes.first : passed->size), 1);
+    const double batch = std::max(static_cast<double>(sizes.At(static_cast<uint64_t>(rows_of(*session)))), 1.0);
     const double behind = first[{session->open.group(), session->open.world_size()}] - rows_of(*session);
     // Readers without other ranks are runs of their own, also if they share a group.
     const bool compared = session->reports > 0 && session->open.world_size() > 1;

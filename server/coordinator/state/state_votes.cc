@@ -18,9 +18,8 @@ struct OwnedPart {
   // Returns whether rows of the session come from these ranges.
   bool Serves(const v1::OpenSessionRequest& session) const {
     if (entry->view->policy == plan::AssignPolicy::kByRecord) return true;
-    const plan::StepSizes sizes = plan::StepSizesOf(entry->job.spec().batch(), session.batch_size());
-    uint64_t step = sizes.first;  // the larger a step, the more of the keys its slice may have
-    for (const plan::SizeChange& change : sizes.changes) step = std::max(step, change.size);
+    // The slice of a larger step has all keys of a smaller one's.
+    const uint64_t step = plan::StepSizesOf(entry->job.spec().batch(), session.batch_size()).Largest();
     const uint64_t slots = step / session.world_size();
     const uint64_t begin = plan::RankKey(session.rank() * slots, step);
     const uint64_t last = plan::RankKey((session.rank() + 1) * slots - 1, step);

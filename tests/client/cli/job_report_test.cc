@@ -46,7 +46,7 @@ TEST(JobReport, WarnsOfManyDroppedRowsAndSuggestsABatchSize) {
 
 TEST(JobReport, ReportsSizesThatChange) {
   EXPECT_EQ(LineOf("batch { size: 16 change { at_rows: 30 size: 4 } }", 60),
-            "an epoch has 60 rows: 9 steps in the first one, of 16, from row 30 of the run on of 4");
+            "an epoch has 60 rows, the first one 9 steps: batches of 16, 4 from row 30 of the run");
   EXPECT_THAT(WarningsOf(Job("batch { size: 60 change { at_rows: 1 size: 10 } }"), 100), IsEmpty());
   EXPECT_THAT(
       WarningsOf(Job("batch { size: 10 change { at_rows: 101 size: 60 } }"), 100),

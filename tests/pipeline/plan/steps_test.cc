@@ -238,7 +238,7 @@ TEST(Steps, RejectsWrongChanges) {
   EXPECT_EQ(
       message({{70, 15}}),
       "a global batch of 15 rows cannot be divided among 2 ranks; choose a batch.change[0].size that is a multiple "
-      "of the world size");
+      "of the world size, such as 14 or 16");
   EXPECT_EQ(
       message({{70, 102}}),
       "an epoch has 100 rows, fewer than one global batch of 102, and batch.last is DROP: the epoch would have no "
@@ -257,7 +257,7 @@ TEST(Steps, RejectsBatchesThatDoNotFitAndNamesTheFix) {
   };
   EXPECT_EQ(message(1000, 256, LastBatch::kDrop, 3),
             "a global batch of 256 rows cannot be divided among 3 ranks; choose a batch.size that "
-            "is a multiple of the world size");
+            "is a multiple of the world size, such as 255 or 258");
   EXPECT_NE(message(100, 256, LastBatch::kDrop, 1).find("PAD"), std::string::npos);
   EXPECT_NE(message(1000, 256, LastBatch::kPartial, 2).find("one rank only"), std::string::npos);
   EXPECT_NE(message(0, 1, LastBatch::kPad, 1).find("no records"), std::string::npos);
