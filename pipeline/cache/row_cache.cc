@@ -22,23 +22,26 @@ size_t RowKeyHasher::operator()(const RowKey& key) const { return HashWords({key
 
 std::shared_ptr<const CachedRow> RowCache::Find(const RowKey& key) {
   if (limit() == 0) return nullptr;
-  MutexLock lock(&mutex_);
-  const auto it = entries_.find(key);
-  std::shared_ptr<const CachedRow> row = it != entries_.end() ? it->second.row : nullptr;
-  ++(row != nullptr ? hits_ : misses_);
-  if (row != nullptr) served_ += row->bytes.size();
+  std::shared_ptr<const CachedRow> row;
+  {
+    ReaderMutexLock lock(&mutex_);
+    const auto it = entries_.find(key);
+    if (it != entries_.end()) row = it->second.row;
+  }
+  (row != nullptr ? hits_ : misses_).fetch_add(1, std::memory_order_relaxed);
+  if (row != nullptr) served_.fetch_add(row->bytes.size(), std::memory_order_relaxed);
   return row;
 }
 
 bool RowCache::Contains(const RowKey& key) {
   if (limit() == 0) return false;
-  MutexLock lock(&mutex_);
+  ReaderMutexLock lock(&mutex_);
   return entries_.contains(key);
 }
 
 bool RowCache::HasRoomToKeep(size_t bytes) {
   if (limit() == 0) return false;
-  MutexLock lock(&mutex_);
+  ReaderMutexLock lock(&mutex_);
   return bytes_ - shared_bytes_ + bytes + kEntryOverhead <= limit();
 }
 
@@ -50,7 +53,7 @@ RowCache::PlacedRow RowCache::Placed(uint64_t space, std::string row) {
   if (GoesToSharedFile(row.size())) {
     std::shared_ptr<RowFiles> files;
     {
-      MutexLock lock(&mutex_);
+      WriterMutexLock lock(&mutex_);
       std::shared_ptr<RowFiles>& known = files_[space];
       if (known == nullptr) known = std::make_shared<RowFiles>(shared_files_);
       files = known;
@@ -75,7 +78,7 @@ bool RowCache::Keep(const RowKey& key, std::string row) {
   PlacedRow placed;
   Dropped dropped;  // freed after the lock is released
   {
-    MutexLock lock(&mutex_);
+    WriterMutexLock lock(&mutex_);
     if (entries_.contains(key)) return true;
     if (!MakeRoom(charge, &dropped)) return false;
     // Reserves the room first, so that only one of several threads that keep the same row writes it.
@@ -84,7 +87,7 @@ bool RowCache::Keep(const RowKey& key, std::string row) {
     files_left = files_left_;
   }
   placed = Placed(key.space, std::move(row));
-  MutexLock lock(&mutex_);
+  WriterMutexLock lock(&mutex_);
   const auto it = entries_.find(key);
   if (it == entries_.end()) return false;  // its space was dropped meanwhile
   if (it->second.row != nullptr) return true;
@@ -103,7 +106,7 @@ bool RowCache::Share(const RowKey& key, std::string row, int takers) {
   auto heap = std::make_shared<const HeapRow>(std::move(row));
   const uint64_t charge = heap->own.capacity() + kEntryOverhead;
   Dropped dropped;
-  MutexLock lock(&mutex_);
+  WriterMutexLock lock(&mutex_);
   if (entries_.contains(key)) return true;
   if (!MakeRoom(charge, &dropped)) return false;
   entries_.emplace(key, Entry{{heap, &heap->row}, charge, false, takers, 0, shared_.insert(shared_.end(), key)});
@@ -114,7 +117,7 @@ bool RowCache::Share(const RowKey& key, std::string row, int takers) {
 
 void RowCache::ReportTaken(const RowKey& key) {
   Dropped dropped;  // freed after the lock is released
-  MutexLock lock(&mutex_);
+  WriterMutexLock lock(&mutex_);
   const auto it = entries_.find(key);
   if (it == entries_.end() || it->second.kept || --it->second.takers > 0) return;
   Remove(it, &dropped);
@@ -168,7 +171,7 @@ void RowCache::RemoveKept(Dropped* dropped) {
 uint64_t RowCache::DropSpace(uint64_t space) {
   Dropped dropped;
   std::vector<std::shared_ptr<RowFiles>> files;
-  MutexLock lock(&mutex_);
+  WriterMutexLock lock(&mutex_);
   const uint64_t before = bytes_;
   RemoveSpace(space, &dropped, &files);
   return before - bytes_;
@@ -176,30 +179,20 @@ uint64_t RowCache::DropSpace(uint64_t space) {
 
 void RowCache::SetLimit(uint64_t limit_bytes) {
   Dropped dropped;
-  MutexLock lock(&mutex_);
+  WriterMutexLock lock(&mutex_);
   limit_ = limit_bytes;
   while (bytes_ > limit_bytes && !shared_.empty()) Remove(entries_.find(shared_.front()), &dropped);
   if (bytes_ > limit_bytes) RemoveKept(&dropped);
 }
 
 uint64_t RowCache::bytes() const {
-  MutexLock lock(&mutex_);
+  ReaderMutexLock lock(&mutex_);
   return bytes_;
 }
 
-uint64_t RowCache::hits() const {
-  MutexLock lock(&mutex_);
-  return hits_;
-}
-
-uint64_t RowCache::misses() const {
-  MutexLock lock(&mutex_);
-  return misses_;
-}
-
 CacheStats RowCache::Stats() const {
-  MutexLock lock(&mutex_);
-  return {limit(), bytes_, hits_, misses_, served_, 0};
+  ReaderMutexLock lock(&mutex_);
+  return {limit(), bytes_, hits(), misses(), served_.load(std::memory_order_relaxed), 0};
 }
 
 }  // namespace penstock::cache

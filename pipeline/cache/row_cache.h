@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/mutex.h"
+#include "base/shared_mutex.h"
 #include "base/shared_row_files.h"
 #include "pipeline/cache/cache_stats.h"
 #include "pipeline/cache/row_files.h"
@@ -88,8 +88,8 @@ class RowCache {
 
   uint64_t limit() const { return limit_.load(std::memory_order_relaxed); }
   uint64_t bytes() const;
-  uint64_t hits() const;
-  uint64_t misses() const;
+  uint64_t hits() const { return hits_.load(std::memory_order_relaxed); }
+  uint64_t misses() const { return misses_.load(std::memory_order_relaxed); }
   // Returns the counters, with saved_seconds 0.
   CacheStats Stats() const;
 
@@ -124,14 +124,14 @@ class RowCache {
 
   std::atomic<uint64_t> limit_;  // written under mutex_
   const std::shared_ptr<SharedRowFiles> shared_files_;
-  mutable Mutex mutex_;
+  mutable SharedMutex mutex_;
   Entries entries_ ABSL_GUARDED_BY(mutex_);
   std::list<RowKey> shared_ ABSL_GUARDED_BY(mutex_);                                       // oldest first
   std::unordered_map<uint64_t, std::shared_ptr<RowFiles>> files_ ABSL_GUARDED_BY(mutex_);  // by space
   uint64_t files_left_ ABSL_GUARDED_BY(mutex_) = 0;  // number of times that a file was evicted
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0, shared_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t hits_ ABSL_GUARDED_BY(mutex_) = 0, misses_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t served_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes
+  std::atomic<uint64_t> hits_{0}, misses_{0};
+  std::atomic<uint64_t> served_{0};  // bytes
 };
 
 }  // namespace penstock::cache

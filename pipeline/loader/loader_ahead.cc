@@ -1,4 +1,5 @@
 // Reads records before their rows are made, as ReadAhead decides.
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -7,15 +8,18 @@
 
 namespace penstock::loader {
 
-void LoaderCore::LookAhead(Maker* maker) {
+bool LoaderCore::LookAhead(Maker* maker) {
   const Work& work = maker->work;
   OpenedSession& session = *work.session;
   const LoadJob& job = *session.job;
   const bool low_latency = job.reader().HasLowLatency();
+  bool hinted = false;
   for (const RowRequest& row : work.ahead) {
     const std::optional<uint64_t> record = maker_.RecordOf(job, session.id, row, &maker->context);
     if (!record.has_value()) continue;
-    switch (ReadAhead::WayOf(maker_.PlaceOf(job, *record), low_latency)) {
+    const ReadAhead::Way way = ReadAhead::WayOf(maker_.PlaceOf(job, *record), low_latency);
+    hinted |= way != ReadAhead::Way::kNone;
+    switch (way) {
       case ReadAhead::Way::kNone:
         break;
       case ReadAhead::Way::kHintDiskCache:
@@ -27,14 +31,31 @@ void LoaderCore::LookAhead(Maker* maker) {
         break;
     }
   }
-  if (ranges_ == nullptr || low_latency) return;
+  if (ranges_ == nullptr || low_latency) return hinted;
   ReadAhead::Known known;
-  known.at = {work.row->request.epoch, work.row->request.position};
+  const RowRequest& at = work.rows.front().task->request;
+  known.at = {at.epoch, at.position};
   known.requested = work.requested;
   known.expected = work.expected;
   known.bytes = work.range_bytes;
   known.now = options_.clock->Now();
   ranges_->LookAhead(session.id, session.ahead.get(), known);
+  return hinted;
+}
+
+void LoaderCore::PaceHints(const Work& work, bool hinted) {
+  LookPace& pace = work.session->hints_pace;
+  // With high latency, a hint opens the shard of a record.
+  const bool useful =
+      work.session->job->reader().HasLowLatency()
+          ? std::any_of(work.rows.begin(), work.rows.end(),
+                        [](const TakenRow& row) { return row.outcome.made.read_time >= ReadAhead::kSlowRead; })
+          : hinted;
+  if (useful) {
+    pace.Began();
+  } else if (!work.ahead.empty()) {
+    pace.BeganNothing();
+  }
 }
 
 void LoaderCore::ReadRequested(OpenedSession* session, MakerContext* context) {
@@ -66,10 +87,10 @@ void LoaderCore::ReadRequested(OpenedSession* session, MakerContext* context) {
         continue;
       }
       PS_CHECK(budget_.Take(session->id, held));
-      fetching = FetchingOf(*session, *ParkToRead(session, std::move(row)));
+      fetching = FetchingOf(*session, *ParkToRead(session, std::move(row)), to_fetch->record, held);
     }
     ++begun;
-    Fetch(*std::move(fetching), to_fetch->record, held);
+    Fetch(*std::move(fetching));
   }
   session->ahead->EndReads(examined, begun);
 }

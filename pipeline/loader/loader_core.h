@@ -3,8 +3,9 @@
 // makers in loader_work.cc, parked rows in loader_parked.cc, reads ahead in loader_ahead.cc, memory in
 // loader_memory.cc, and caps in loader_caps.cc.
 //
-// A maker is a task of the executor that makes one row at a time, in steps: it chooses a row, makes it, delivers it,
-// and chooses again. Without a row it ends. WakeOne() posts it again.
+// A maker is a task of the executor that makes rows in steps: it chooses, makes, delivers, and chooses again. Without a
+// row it ends. WakeOne() posts it again. It takes one row at a time, or several of a session whose rows are cheap
+// (RowScheduler::PickMore). So the lock costs little if a row takes only microseconds.
 #ifndef PENSTOCK_PIPELINE_LOADER_LOADER_CORE_H_
 #define PENSTOCK_PIPELINE_LOADER_LOADER_CORE_H_
 
@@ -98,6 +99,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     // Rows outside the scheduler's queue that no maker has, by TaskId::number: they wait for their shard, their record,
     // a read slot or another session.
     std::unordered_map<uint64_t, std::unique_ptr<RowTask>> parked;
+    LookPace hints_pace{ReadAhead::kMostHintsSkipped};  // for LookAhead
     std::stop_source stop_reads;
     int shares = 0;  // other sessions that read rows of this one
     bool closing = false;
@@ -107,28 +109,48 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   struct Closed {
     std::shared_ptr<OpenedSession> session;
   };
-  // A maker's row.
-  struct Work {
-    std::shared_ptr<OpenedSession> session;
-    std::unique_ptr<RowTask> row;
-    uint64_t held = 0;              // reserved bytes
-    std::vector<RowRequest> ahead;  // rows whose records may be read ahead
-    RequestedSpan requested;        // by the session so far
-    std::shared_ptr<const ExpectedRows> expected;
-    uint64_t range_bytes = 0;             // bytes for ranges of all sessions
-    bool fetch_ahead = false;             // records of rows after this one may be fetched now
-    int sharers = 0;                      // other sessions that read this row
-    std::optional<cache::RowKey> making;  // the row for which they wait
-    RowResult result;                     // for the sink
-  };
   // Result of one try to make a row.
   struct Outcome {
     RowMaker::End end = RowMaker::End::kMade;
     uint64_t need = 0;
-    uint64_t kept = 0;    // bytes that the finished row holds
-    bool timed = false;   // its stages were measured, into the maker's times
-    bool traced = false;  // with spans
+    uint64_t kept = 0;  // bytes that the finished row holds
+    Nanos took = 0;
+    std::vector<Nanos> stages;  // StageTimes::own, if its stages were measured
     MadeRow made;
+  };
+  // A row that a maker has.
+  struct TakenRow {
+    std::unique_ptr<RowTask> task;        // null: parked, in the scheduler's queue, or delivered
+    uint64_t held = 0;                    // reserved bytes
+    int sharers = 0;                      // other sessions that read this row
+    std::optional<cache::RowKey> making;  // the row for which they wait
+    Outcome outcome;
+    RowResult result;  // for the sink
+  };
+  // The rows of one session that a maker has.
+  struct Work {
+    std::shared_ptr<OpenedSession> session;  // null: none
+    std::vector<TakenRow> rows;
+    std::vector<RowRequest> ahead;  // rows whose records may be read ahead
+    RequestedSpan requested;        // by the session so far
+    std::shared_ptr<const ExpectedRows> expected;
+    uint64_t range_bytes = 0;  // bytes for ranges of all sessions
+    bool fetch_ahead = false;  // records of rows after these may be fetched now
+  };
+  // A parked row whose record is fetched.
+  struct Fetching {
+    TaskId id;
+    std::shared_ptr<const LoadJob> job;
+    RowRequest request;
+    std::shared_ptr<FetchedRecord> fetched;
+    std::stop_token stop;
+    uint64_t record = 0;
+    uint64_t held = 0;  // bytes that belong to the row until it is made
+  };
+  // What a maker does without the lock after its rows were counted.
+  struct AfterMaking {
+    std::vector<Fetching> reads;
+    std::vector<std::pair<uint64_t, std::shared_ptr<ReadyWaiter>>> waits;  // for the shards of records
   };
   // Only the maker's task uses it, while the maker runs.
   struct Maker {
@@ -216,8 +238,11 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   // Ends the maker's run. The caller must not use the maker without the lock afterwards.
   void EndRun(int maker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Turn NextTurn(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Assigns the picked row to the maker. Returns false if the row now waits for another session.
-  bool TakeRow(RowScheduler::Choice choice, Maker* maker, Turn* turn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Adds the picked row to a maker's work. Returns false if the row now waits for another session.
+  bool TakeRow(std::unique_ptr<RowTask> task, Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Prepares the work of a maker that has taken its rows. `blocked` is that of the choice.
+  void BeginWork(const std::optional<RowScheduler::Blocked>& blocked, Maker* maker, Turn* turn)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Make the maker free memory for a row that waits for it: by revocations, or by releasing cached blocks of ranges.
   // Return false if there is nothing to free.
   bool StartsRevoking(const RowScheduler::Blocked& blocked, Turn* turn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -227,22 +252,29 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   uint64_t StartBytes(const RowTask& row) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   RowScheduler::Need NeedOf(const RowTask& row, const RowScheduler::Blocked* behind) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Makes the maker's row. Returns whether it is to be delivered; otherwise it waits.
+  // Makes the maker's rows. Returns whether any is to be delivered; the others wait.
   bool Make(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
-  Outcome MakeRow(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Makes one of them.
+  void MakeRow(Maker* maker, TakenRow* row) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Does one try of MakeRow. `timed` and `traced`: measures its stages, with spans.
+  void TryRow(Maker* maker, bool timed, bool traced, TakenRow* row) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Sets when the session looks for hints again, after a maker made its rows. `hinted`: its look gave hints.
+  static void PaceHints(const Work& work, bool hinted);
+  // Counts a row after a try to make it. If it is not made, it waits from now on.
+  void EndRow(OpenedSession* session, TakenRow* row, AfterMaking* after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Deliver(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
   // Adds the time of idle makers since the last call to the state that each job was in. Call this before that state
   // changes. Skips calls in quick succession, except with `always`.
   void LookAtIdle(bool always = false) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Updates the counters, and the session's estimates, after a row was made.
-  void Count(const Outcome& outcome, const RowRequest& row, Nanos took, OpenedSession* session)
+  void Count(const Outcome& outcome, const RowRequest& row, OpenedSession* session)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Updates the measurements of the caches' benefit after a row was made.
   void CountCost(const MadeRow& made, Nanos took, OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Parks the row and returns true if another maker has it. When that maker has ended, the row is in the cache, or this
   // session makes it. Otherwise returns false; other sessions then wait for this row until EndMaking().
-  bool WaitsForOther(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void EndMaking(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool WaitsForOther(OpenedSession* session, TakenRow* row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndMaking(TakenRow* row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Adds `change` to the counts of the session and of each session that reads the same rows.
   void CountShares(OpenedSession* session, int change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Parks a row in this state.
@@ -259,22 +291,15 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   void Unpark(TaskId id, std::shared_ptr<const void> hold) ABSL_LOCKS_EXCLUDED(mutex_);
   // Does the same with the lock held. Returns false if the row was removed with its session.
   bool UnparkHere(TaskId id, std::shared_ptr<const void> hold) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Hints storage about the records of the session's next rows, and starts ranges, before the maker makes its row.
-  void LookAhead(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Hints storage about the records of the session's next rows, and starts ranges, before the maker makes its rows.
+  // Returns whether it gave a hint.
+  bool LookAhead(Maker* maker) ABSL_LOCKS_EXCLUDED(mutex_);
   // Starts to read the records of requested rows, after the maker has made a row. Otherwise storage would be idle while
   // the makers make rows whose records are here.
   void ReadRequested(OpenedSession* session, MakerContext* context) ABSL_LOCKS_EXCLUDED(mutex_);
-  // A parked row whose record is fetched.
-  struct Fetching {
-    TaskId id;
-    std::shared_ptr<const LoadJob> job;
-    RowRequest request;
-    std::shared_ptr<FetchedRecord> fetched;
-    std::stop_token stop;
-  };
-  static Fetching FetchingOf(const OpenedSession& session, const RowTask& row);
-  // Fetches the record of a parked row. `held` bytes belong to the row until it is made.
-  void Fetch(Fetching row, uint64_t record, uint64_t held) ABSL_LOCKS_EXCLUDED(mutex_);
+  static Fetching FetchingOf(const OpenedSession& session, const RowTask& row, uint64_t record, uint64_t held);
+  // Fetches the record of a parked row.
+  void Fetch(Fetching row) ABSL_LOCKS_EXCLUDED(mutex_);
   // Counts a read for a session's row. It began at `start` and has ended.
   void CountRead(uint64_t id, Nanos start) ABSL_LOCKS_EXCLUDED(mutex_);
   // Counts a request for a single record to storage with high latency, and the bytes that it returned.
@@ -285,7 +310,8 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   bool ReadNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Grows the reservation of the row in progress to `bytes`. Returns kPutBack if memory is short at present, and
   // ResourceExhausted if the session can never have that much.
-  absl::StatusOr<RowMaker::Answer> Grow(Work* work, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<RowMaker::Answer> Grow(OpenedSession* session, TakenRow* row, uint64_t bytes)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Frees memory for a blocked urgent row: drops ranges, calls RowSink::Revoke, and cancels ranges in flight.
   void RevokeFor(const RowScheduler::Blocked& blocked) ABSL_LOCKS_EXCLUDED(mutex_);
   // Calls RowSink::Revoke of the session, if it is open. Returns the bytes freed.

@@ -80,9 +80,9 @@ void LoaderCore::ReleaseIndex(uint64_t bytes) {
   WakeForRows();
 }
 
-absl::StatusOr<RowMaker::Answer> LoaderCore::Grow(Work* work, uint64_t bytes) {
-  if (bytes <= work->held) return RowMaker::Answer::kYes;
-  const uint64_t id = work->session->id;
+absl::StatusOr<RowMaker::Answer> LoaderCore::Grow(OpenedSession* session, TakenRow* row, uint64_t bytes) {
+  if (bytes <= row->held) return RowMaker::Answer::kYes;
+  const uint64_t id = session->id;
   while (true) {
     uint64_t most, total;
     {
@@ -90,9 +90,9 @@ absl::StatusOr<RowMaker::Answer> LoaderCore::Grow(Work* work, uint64_t bytes) {
       most = budget_.LargestTake(id);
       total = budget_.total();
       if (bytes <= most) {
-        work->session->estimate = std::max(work->session->estimate, bytes);
-        if (!budget_.Take(id, bytes - work->held)) return RowMaker::Answer::kPutBack;
-        work->held = bytes;
+        session->estimate = std::max(session->estimate, bytes);
+        if (!budget_.Take(id, bytes - row->held)) return RowMaker::Answer::kPutBack;
+        row->held = bytes;
         return RowMaker::Answer::kYes;
       }
     }

@@ -21,29 +21,27 @@ class LoaderCore::ShardWaiter final : public ReadyWaiter {
   const TaskId row_;
 };
 
-bool LoaderCore::WaitsForOther(Work* work) {
-  OpenedSession& session = *work->session;
-  const RowRequest& request = work->row->request;
-  work->sharers = session.shares;
-  work->making.reset();
+bool LoaderCore::WaitsForOther(OpenedSession* session, TakenRow* row) {
+  const RowRequest& request = row->task->request;
+  row->sharers = session->shares;
   // A row that holds memory continues with it.
-  if (work->sharers == 0 || caches_.rows()->limit() == 0 || work->row->held_bytes() > 0) return false;
-  const cache::RowKey key{session.job->shared_space(), request.epoch, request.position};
+  if (row->sharers == 0 || caches_.rows()->limit() == 0 || row->task->held_bytes() > 0) return false;
+  const cache::RowKey key{session->job->shared_space(), request.epoch, request.position};
   const auto [it, first] = being_made_.try_emplace(key);
   if (first) {
-    work->making = key;
+    row->making = key;
     return false;
   }
-  it->second.push_back(work->row->id());
-  Park(&session, std::move(work->row), RowState::kAwaitsSession);
+  it->second.push_back(row->task->id());
+  Park(session, std::move(row->task), RowState::kAwaitsSession);
   return true;
 }
 
-void LoaderCore::EndMaking(Work* work) {
-  if (!work->making.has_value()) return;
-  const auto it = being_made_.find(*work->making);
-  work->making.reset();
-  for (const TaskId row : it->second) UnparkHere(row, nullptr);
+void LoaderCore::EndMaking(TakenRow* row) {
+  if (!row->making.has_value()) return;
+  const auto it = being_made_.find(*row->making);
+  row->making.reset();
+  for (const TaskId waiting : it->second) UnparkHere(waiting, nullptr);
   being_made_.erase(it);
 }
 
@@ -106,14 +104,16 @@ bool LoaderCore::UnparkHere(TaskId id, std::shared_ptr<const void> hold) {
   return true;
 }
 
-LoaderCore::Fetching LoaderCore::FetchingOf(const OpenedSession& session, const RowTask& row) {
-  return {row.id(), session.job, row.request, row.fetched, session.stop_reads.get_token()};
+LoaderCore::Fetching LoaderCore::FetchingOf(const OpenedSession& session, const RowTask& row, uint64_t record,
+                                            uint64_t held) {
+  return {row.id(), session.job, row.request, row.fetched, session.stop_reads.get_token(), record, held};
 }
 
-void LoaderCore::Fetch(Fetching row, uint64_t record, uint64_t held) {
+void LoaderCore::Fetch(Fetching row) {
   const std::shared_ptr<FetchedRecord> fetched = std::move(row.fetched);
+  const uint64_t record = row.record;
   fetched->record = record;
-  fetched->held = std::make_unique<BudgetLease>(shared_from_this(), row.id.session, held);
+  fetched->held = std::make_unique<BudgetLease>(shared_from_this(), row.id.session, row.held);
   const storage::CallOptions options{
       .priority = row.request.urgent ? storage::CallPriority::kUrgent : storage::CallPriority::kNormal,
       .stop = row.stop};

@@ -10,6 +10,12 @@
 #include "pipeline/loader/row_trace.h"
 
 namespace penstock::loader {
+namespace {
+
+// The most rows that a maker makes together.
+constexpr size_t kMostRows = 16;
+
+}  // namespace
 
 void LoaderCore::Post(int maker) {
   Task run = [self = shared_from_this(), maker] { self->Run(&self->makers_[static_cast<size_t>(maker)]); };
@@ -84,7 +90,7 @@ LoaderCore::Turn LoaderCore::NextTurn(Maker* maker) {
   MutexLock lock(&mutex_);
   if (maker->work.session != nullptr) {
     std::shared_ptr<OpenedSession> session = std::move(maker->work.session);
-    maker->work = Work();
+    maker->work.ahead.clear();
     may_revoke_ = true;
     turn.closed = EndCall(std::move(session));
     if (turn.closed.has_value()) return turn;
@@ -96,7 +102,15 @@ LoaderCore::Turn LoaderCore::NextTurn(Maker* maker) {
     HoldRows();
     RowScheduler::Choice choice = scheduler_.Pick(need_of);
     if (choice.picked != nullptr) {
-      if (!TakeRow(std::move(choice), maker, &turn)) continue;
+      const uint64_t id = choice.picked->id().session;
+      const bool urgent = choice.picked->request.urgent;
+      if (!TakeRow(std::move(choice.picked), &maker->work)) continue;
+      while (maker->work.rows.size() < kMostRows && limited_ == 0) {
+        std::unique_ptr<RowTask> more =
+            scheduler_.PickMore(id, urgent, maker->work.rows.size(), choice.blocked, need_of);
+        if (more == nullptr || !TakeRow(std::move(more), &maker->work)) break;
+      }
+      BeginWork(choice.blocked, maker, &turn);
       turn.next = Turn::Next::kMake;
       return turn;
     }
@@ -120,40 +134,45 @@ LoaderCore::Turn LoaderCore::NextTurn(Maker* maker) {
   return turn;
 }
 
-bool LoaderCore::TakeRow(RowScheduler::Choice choice, Maker* maker, Turn* turn) {
-  Work& work = maker->work;
-  work.session = sessions_.at(choice.picked->id().session);
-  work.row = std::move(choice.picked);
-  if (WaitsForOther(&work)) {
-    work.session.reset();
-    return false;
-  }
-  OpenedSession& session = *work.session;
-  const uint64_t start_bytes = StartBytes(*work.row), held = work.row->held_bytes();
+bool LoaderCore::TakeRow(std::unique_ptr<RowTask> task, Work* work) {
+  const std::shared_ptr<OpenedSession>& session = sessions_.at(task->id().session);
+  TakenRow row;
+  row.task = std::move(task);
+  if (WaitsForOther(session.get(), &row)) return false;
+  const uint64_t start_bytes = StartBytes(*row.task), held = row.task->held_bytes();
   if (held > 0) {
-    work.row->fetched->held->Take();
+    row.task->fetched->held->Take();
     --holders_;
   }
-  work.held = std::max(start_bytes, held);
-  PS_CHECK(budget_.Take(session.id, work.held - held));
-  work.row->MoveTo(RowState::kMaking);
+  row.held = std::max(start_bytes, held);
+  PS_CHECK(budget_.Take(session->id, row.held - held));
+  row.task->MoveTo(RowState::kMaking);
+  ++session->making;
+  if (work->session == nullptr) work->session = session;
+  work->rows.push_back(std::move(row));
+  return true;
+}
+
+void LoaderCore::BeginWork(const std::optional<RowScheduler::Blocked>& blocked, Maker* maker, Turn* turn) {
+  Work& work = maker->work;
+  OpenedSession& session = *work.session;
+  ++session.calls;
   times_.HasRow(maker->number);
   short_of_memory_ = false;
   activity_.TakesRowOf(maker->number, session.activity);
-  ++session.calls;
-  ++session.making;
-  work.ahead = scheduler_.Announce(session.id, static_cast<size_t>(std::max(0, limits_.hinted_rows)));
+  if (!session.hints_pace.Skips()) {
+    work.ahead = scheduler_.Announce(session.id, static_cast<size_t>(std::max(0, limits_.hinted_rows)));
+  }
   work.requested = session.requested;
   work.expected = session.expected;
   work.range_bytes = ReadAhead::BytesForRanges(budget_.total(), budget_.reserved());
-  work.fetch_ahead = !choice.blocked.has_value();
+  work.fetch_ahead = !blocked.has_value();
   TrimListed(&session);
   WakeForRows();
   // Other sessions may always find a row that fits. A blocked row whose memory is reserved does not wait for them.
-  if (choice.blocked.has_value() && choice.blocked->need.reserved && !StartsRevoking(*choice.blocked, turn)) {
-    StartsReleasing(*choice.blocked, turn);
+  if (blocked.has_value() && blocked->need.reserved && !StartsRevoking(*blocked, turn)) {
+    StartsReleasing(*blocked, turn);
   }
-  return true;
 }
 
 bool LoaderCore::StartsReleasing(const RowScheduler::Blocked& blocked, Turn* turn) {
@@ -218,27 +237,27 @@ uint64_t LoaderCore::Revoke(uint64_t id, uint64_t bytes, bool for_others) {
   return freed;
 }
 
-// The memory of the row that a maker has.
+// The memory of a row that a maker has.
 class LoaderCore::RowMemory final : public RowMaker::Memory {
  public:
-  RowMemory(LoaderCore* core, Work* work) : core_(*core), work_(*work), session_(*work->session) {}
+  RowMemory(LoaderCore* core, OpenedSession* session, TakenRow* row) : core_(*core), session_(*session), row_(*row) {}
 
   absl::StatusOr<RowMaker::Answer> Reserve(uint64_t bytes) override {
     need_ = std::max(need_, bytes + session_.overhead);
-    return core_.Grow(&work_, bytes + session_.overhead);
+    return core_.Grow(&session_, &row_, bytes + session_.overhead);
   }
   batch::RowSlot* Slot() override {
-    std::optional<batch::RowSlot>& slot = work_.row->slot;
+    std::optional<batch::RowSlot>& slot = row_.task->slot;
     if (slot.has_value()) return &*slot;
     const LoadJob& job = *session_.job;
     const batch::RowSchema& schema = job.schema();
     if (session_.options.books_slots) {
-      slot = session_.sink->Book(work_.row->request);
+      slot = session_.sink->Book(row_.task->request);
       slot->ragged.resize(schema.columns.size());
     } else {
-      work_.result.fixed = AllocateBlock(session_.options.row_memory, job.fixed_bytes());
+      row_.result.fixed = AllocateBlock(session_.options.row_memory, job.fixed_bytes());
       slot.emplace();
-      PointInto(schema, work_.result.fixed.get(), &*slot);
+      PointInto(schema, row_.result.fixed.get(), &*slot);
     }
     return &*slot;
   }
@@ -246,7 +265,7 @@ class LoaderCore::RowMemory final : public RowMaker::Memory {
     using Borrow = LoaderSessionOptions::Borrow;
     const Borrow may = session_.options.books_slots ? Borrow::kNone : session_.options.borrow;
     if (may == Borrow::kNone || (may == Borrow::kSharedFiles && !cached->in_shared_file)) return false;
-    work_.result.fixed = BorrowedRow::Block(cached);
+    row_.result.fixed = BorrowedRow::Block(cached);
     return true;
   }
   // Returns the most bytes that the row needed at once.
@@ -254,8 +273,8 @@ class LoaderCore::RowMemory final : public RowMaker::Memory {
   // Returns the bytes that the finished row holds.
   uint64_t Content(bool masked) const {
     uint64_t bytes = 0;
-    if (work_.row->slot.has_value()) {  // borrowed rows have none
-      for (const std::string& column : work_.row->slot->ragged) bytes += column.empty() ? 0 : column.capacity();
+    if (row_.task->slot.has_value()) {  // borrowed rows have none
+      for (const std::string& column : row_.task->slot->ragged) bytes += column.empty() ? 0 : column.capacity();
     }
     if (!session_.options.books_slots && !masked) bytes += session_.job->fixed_bytes();
     return bytes;
@@ -263,25 +282,22 @@ class LoaderCore::RowMemory final : public RowMaker::Memory {
 
  private:
   LoaderCore& core_;
-  Work& work_;
-  const OpenedSession& session_;
+  OpenedSession& session_;
+  TakenRow& row_;
   uint64_t need_ = 0;
 };
 
-LoaderCore::Outcome LoaderCore::MakeRow(Maker* maker) {
-  Work& work = maker->work;
-  const OpenedSession& session = *work.session;
+void LoaderCore::TryRow(Maker* maker, bool timed, bool traced, TakenRow* row) {
+  OpenedSession& session = *maker->work.session;
   const LoadJob& job = *session.job;
-  RowTask& row = *work.row;
-  Outcome outcome;
+  RowTask& task = *row->task;
+  Outcome& outcome = row->outcome;
   MadeRow* const made = &outcome.made;
   StageTimes& times = maker->context.scratch.times();
-  outcome.traced = options_.trace != nullptr && options_.trace->on();
-  outcome.timed = maker->context.sampler.Next() || outcome.traced;
-  if (outcome.timed) times.Start(options_.clock, job.pipelines().stages().size(), outcome.traced);
+  if (timed) times.Start(options_.clock, job.pipelines().stages().size(), traced);
   const DecidedRecords& decided = session.options.decided != nullptr ? *session.options.decided : *job.decided();
-  RowMemory memory(this, &work);
-  outcome.end = maker_.Make(job, decided, work.sharers, &memory, &maker->context, &row, made);
+  RowMemory memory(this, &session, row);
+  outcome.end = maker_.Make(job, decided, row->sharers, &memory, &maker->context, &task, made);
   times.Stop();
   if (outcome.end == RowMaker::End::kMade && made->status.ok()) {
     // Usually much less than was reserved. RAGGED columns may exceed that (RaggedBound).
@@ -294,14 +310,14 @@ LoaderCore::Outcome LoaderCore::MakeRow(Maker* maker) {
     }
   }
   outcome.need = memory.need();
-  RowResult& result = work.result;
+  RowResult& result = row->result;
   if (outcome.end != RowMaker::End::kMade) {
     outcome.kept = 0;
-    if (!session.options.books_slots) row.slot.reset();
+    if (!session.options.books_slots) task.slot.reset();
     result.fixed.reset();
-    return outcome;
+    return;
   }
-  result.request = row.request;
+  result.request = task.request;
   result.status = made->status;
   result.masked = made->masked;
   result.lenient = made->lenient;
@@ -316,26 +332,27 @@ LoaderCore::Outcome LoaderCore::MakeRow(Maker* maker) {
   result.number = made->number;
   result.source_number = made->source_number;
   if (!made->status.ok()) outcome.kept = 0;
-  outcome.kept = std::min(outcome.kept + session.overhead, work.held);
+  outcome.kept = std::min(outcome.kept + session.overhead, row->held);
   if (!made->status.ok() || made->masked) result.fixed.reset();
-  if (made->status.ok() && row.slot.has_value()) result.ragged = std::move(row.slot->ragged);
-  return outcome;
+  if (made->status.ok() && task.slot.has_value()) result.ragged = std::move(task.slot->ragged);
 }
 
-bool LoaderCore::Make(Maker* maker) {
-  Work& work = maker->work;
+void LoaderCore::MakeRow(Maker* maker, TakenRow* row) {
   MakerContext& context = maker->context;
-  OpenedSession& session = *work.session;
-  LookAhead(maker);
   const Nanos start = options_.clock->Now();
-  activity_.RowBegins(maker->number, start);
-  const Outcome outcome = MakeRow(maker);
-  if (outcome.timed) context.stages = context.scratch.times().own();
-  const Nanos took = options_.clock->Now() - start;
-  if (outcome.timed) context.sampler.AddTime(took);
-  if (outcome.traced) {
-    TraceRow({maker->number, session.job.get(), work.row->request, outcome.end, start, start + took}, outcome.made,
-             context.scratch.times(), options_.trace.get());
+  const bool traced = options_.trace != nullptr && options_.trace->on();
+  const bool timed = context.sampler.Next() || traced;
+  TryRow(maker, timed, traced, row);
+  Outcome& outcome = row->outcome;
+  outcome.took = options_.clock->Now() - start;
+  if (timed) {
+    outcome.stages = context.scratch.times().own();
+    context.sampler.AddTime(outcome.took);
+  }
+  if (traced) {
+    TraceRow(
+        {maker->number, maker->work.session->job.get(), row->task->request, outcome.end, start, start + outcome.took},
+        outcome.made, context.scratch.times(), options_.trace.get());
   }
   // After TraceRow, because Clear() discards the times of the stages.
   if (context.scratch.held_bytes() + context.record.capacity() > sizes_.maker_scratch_bytes) {
@@ -343,70 +360,90 @@ bool LoaderCore::Make(Maker* maker) {
     context.record.Clear();
   }
   // The row has used the fetched record, or no longer needs it.
-  if (work.row->fetched != nullptr) work.row->fetched->Drop();
-  const uint64_t record = outcome.made.missing_record;
-  std::optional<Fetching> fetching;
-  std::shared_ptr<ReadyWaiter> waiter;
+  if (row->task->fetched != nullptr) row->task->fetched->Drop();
+}
+
+bool LoaderCore::Make(Maker* maker) {
+  Work& work = maker->work;
+  OpenedSession& session = *work.session;
+  const bool hinted = LookAhead(maker);
+  activity_.RowBegins(maker->number, options_.clock->Now());
+  for (TakenRow& row : work.rows) MakeRow(maker, &row);
+  AfterMaking after;
   {
     MutexLock lock(&mutex_);
-    --session.making;
-    EndMaking(&work);
-    session.activity->AddMaking(took, outcome.made.read_time);
-    session.activity->throttle().AddRequests(outcome.made.own_reads);
+    PaceHints(work, hinted);
     activity_.RowEnds(maker->number);
-    ++stats_.tries;
-    stats_.planned_rows += std::exchange(context.planned_rows, 0);
-    const bool fetch = outcome.end == RowMaker::End::kNotRead && slots_.has_free();
-    if (!fetch) budget_.Release(session.id, work.held - outcome.kept);
-    switch (outcome.end) {
-      case RowMaker::End::kPutBack:
-        work.row->need = outcome.need;
-        work.row->MoveTo(RowState::kAwaitsMemory);
-        scheduler_.PutBack(std::move(work.row));
-        return false;
-      case RowMaker::End::kNotReady:
-        waiter = ParkForShard(&session, std::move(work.row));
-        break;
-      case RowMaker::End::kNotRead:
-        work.row->need = std::max(work.row->need, outcome.need);
-        if (fetch) {
-          fetching = FetchingOf(session, *ParkToRead(&session, std::move(work.row)));
-        } else {
-          const RowTask& row = *Park(&session, std::move(work.row), RowState::kAwaitsReadSlot);
-          slots_.Wait(row.id(), row.request.urgent);
-        }
-        break;
-      case RowMaker::End::kMade:
-        work.row->MoveTo(RowState::kDone);
-        Count(outcome, work.row->request, took, &session);
-        if (outcome.timed) {
-          const LoadJob& job = *session.job;
-          session.activity->AddStages(job.pipelines(), job.PipelineSetOf(work.row->progress.record), context.stages,
-                                      outcome.made.read_time);
-        }
-        // The row may have waited to read and needed no read. The next row can read instead.
-        ReadNext();
-        break;
-    }
+    stats_.planned_rows += std::exchange(maker->context.planned_rows, 0);
+    for (TakenRow& row : work.rows) EndRow(&session, &row, &after);
     WakeForRows();
   }
-  if (fetching.has_value()) Fetch(*std::move(fetching), record, work.held);
-  if (waiter != nullptr) session.job->reader().WhenReady(record, std::move(waiter));
-  if (outcome.end != RowMaker::End::kMade) return false;
-  work.result.bytes = std::make_unique<BudgetLease>(shared_from_this(), session.id, outcome.kept);
-  return true;
+  for (Fetching& read : after.reads) Fetch(std::move(read));
+  for (auto& [record, waiter] : after.waits) session.job->reader().WhenReady(record, std::move(waiter));
+  std::erase_if(work.rows, [](const TakenRow& row) { return row.task == nullptr; });
+  for (TakenRow& row : work.rows) {
+    row.result.bytes = std::make_unique<BudgetLease>(shared_from_this(), session.id, row.outcome.kept);
+  }
+  return !work.rows.empty();
+}
+
+void LoaderCore::EndRow(OpenedSession* session, TakenRow* row, AfterMaking* after) {
+  Outcome& outcome = row->outcome;
+  std::unique_ptr<RowTask>& task = row->task;
+  const uint64_t record = outcome.made.missing_record;
+  --session->making;
+  EndMaking(row);
+  session->activity->AddMaking(outcome.took, outcome.made.read_time);
+  session->activity->throttle().AddRequests(outcome.made.own_reads);
+  ++stats_.tries;
+  const bool fetch = outcome.end == RowMaker::End::kNotRead && slots_.has_free();
+  if (!fetch) budget_.Release(session->id, row->held - outcome.kept);
+  switch (outcome.end) {
+    case RowMaker::End::kPutBack:
+      task->need = outcome.need;
+      task->MoveTo(RowState::kAwaitsMemory);
+      scheduler_.PutBack(std::move(task));
+      break;
+    case RowMaker::End::kNotReady:
+      after->waits.emplace_back(record, ParkForShard(session, std::move(task)));
+      break;
+    case RowMaker::End::kNotRead:
+      task->need = std::max(task->need, outcome.need);
+      if (fetch) {
+        after->reads.push_back(FetchingOf(*session, *ParkToRead(session, std::move(task)), record, row->held));
+      } else {
+        const RowTask& parked = *Park(session, std::move(task), RowState::kAwaitsReadSlot);
+        slots_.Wait(parked.id(), parked.request.urgent);
+      }
+      break;
+    case RowMaker::End::kMade:
+      task->MoveTo(RowState::kDone);
+      Count(outcome, task->request, session);
+      if (!outcome.stages.empty()) {
+        const LoadJob& job = *session->job;
+        session->activity->AddStages(job.pipelines(), job.PipelineSetOf(task->progress.record), outcome.stages,
+                                     outcome.made.read_time);
+      }
+      // The row may have waited to read and needed no read. The next row can read instead.
+      ReadNext();
+      break;
+  }
 }
 
 void LoaderCore::Deliver(Maker* maker) {
   Work& work = maker->work;
   OpenedSession& session = *work.session;
   if (work.fetch_ahead && !session.job->reader().HasLowLatency()) ReadRequested(&session, &maker->context);
-  // The maker must not share any state of the row once the sink has it.
-  work.row.reset();
-  session.sink->OnRow(std::move(work.result));
+  for (TakenRow& row : work.rows) {
+    // The maker must not share any state of the row once the sink has it.
+    row.task.reset();
+    session.sink->OnRow(std::move(row.result));
+  }
+  work.rows.clear();
 }
 
-void LoaderCore::Count(const Outcome& outcome, const RowRequest& row, Nanos took, OpenedSession* session) {
+void LoaderCore::Count(const Outcome& outcome, const RowRequest& row, OpenedSession* session) {
+  const Nanos took = outcome.took;
   scheduler_.Done(session->id, static_cast<uint64_t>(std::max<Nanos>(took, 0)));
   // The estimate rises at once and falls slowly, so that few rows have to reserve twice.
   if (outcome.need < session->estimate) session->estimate -= (session->estimate - outcome.need) / 64;

@@ -149,7 +149,7 @@ class RowMaker::Try {
       slot->lenient = false;
       UnpackRow(schema(), row->bytes, slot);
     }
-    options_.rows->ReportTaken(progress_.row_key);
+    if (!job_.PipelineOf(record).IsDeterministic()) options_.rows->ReportTaken(progress_.row_key);
     made_.from = RowFrom::kKept;
     made_.row_bytes = row->bytes.size();
     made_.status = answer.ok() ? absl::OkStatus() : WithPlace(answer.status(), job_, record);

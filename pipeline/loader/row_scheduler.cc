@@ -116,10 +116,7 @@ RowScheduler::Choice RowScheduler::Pick(NeedOf need_of) {
       // Within a session, no row overtakes an urgent row that waits for memory.
       if (!urgent && !session.urgent.empty()) continue;
       if (best != nullptr && best->virtual_time <= session.virtual_time) continue;
-      const Blocked* const behind =
-          choice.blocked.has_value() && choice.blocked->account != id && !choice.blocked->need.capped ? &*choice.blocked
-                                                                                                      : nullptr;
-      if (need_of(*queue.begin()->second, behind).shortage > 0) continue;
+      if (need_of(*queue.begin()->second, BlockedBefore(id, choice.blocked)).shortage > 0) continue;
       best = &session;
     }
     if (best != nullptr) {
@@ -129,6 +126,16 @@ RowScheduler::Choice RowScheduler::Pick(NeedOf need_of) {
     }
   }
   return choice;
+}
+
+std::unique_ptr<RowTask> RowScheduler::PickMore(SessionId id, bool urgent, size_t rows,
+                                                const std::optional<Blocked>& blocked, NeedOf need_of) {
+  Session& session = sessions_.at(id);
+  auto& queue = urgent ? session.urgent : session.normal;
+  if (session.cost * static_cast<double>(rows) >= kTurn || queue.empty()) return nullptr;
+  if (!urgent && !session.urgent.empty()) return nullptr;
+  if (need_of(*queue.begin()->second, BlockedBefore(id, blocked)).shortage > 0) return nullptr;
+  return TakeOut(&session, &queue, queue.begin());
 }
 
 std::unique_ptr<RowTask> RowScheduler::PickToLookFor(SessionId id) {

@@ -63,6 +63,12 @@ class RowScheduler {
 
   // Removes and returns the next row. Charges an estimate of its cost until Done().
   Choice Pick(NeedOf need_of);
+  // Removes and returns the row after a picked one of the session, as Pick() does, for a maker that has `rows` rows of
+  // the session. Returns null if these rows take kTurn or more by their estimated cost, or if the session's next row
+  // cannot start or is less urgent. `blocked` is that of the choice. The other sessions wait for at most one turn.
+  static constexpr uint64_t kTurn = 50'000;  // nanoseconds
+  std::unique_ptr<RowTask> PickMore(SessionId id, bool urgent, size_t rows, const std::optional<Blocked>& blocked,
+                                    NeedOf need_of);
   // Removes and returns the session's first row without RowTask::looked_for, urgent rows first. The caller fetches its
   // record while earlier rows are made. Charges the row as Pick() does. Returns null if no such row waits, if the
   // session's rows are held, or if the session was removed. From the first call for a session on, the scheduler tracks
@@ -110,6 +116,10 @@ class RowScheduler {
   };
 
   void Insert(Session* session, std::unique_ptr<RowTask> row);
+  // Returns the blocked row that limits the memory of this session, or null.
+  static const Blocked* BlockedBefore(SessionId id, const std::optional<Blocked>& blocked) {
+    return blocked.has_value() && blocked->account != id && !blocked->need.capped ? &*blocked : nullptr;
+  }
   std::unique_ptr<RowTask> TakeOut(Session* session, Queue* queue, Queue::iterator row);
 
   std::map<SessionId, Session> sessions_;

@@ -1,4 +1,4 @@
-// The number of looks to skip when one has begun nothing: 1, then 3, 7 and so on, up to a limit.
+// The number of looks to skip when one has begun nothing, or nothing useful: 1, then 3, 7 and so on, up to a limit.
 #ifndef PENSTOCK_PIPELINE_LOADER_READ_AHEAD_LOOK_PACE_H_
 #define PENSTOCK_PIPELINE_LOADER_READ_AHEAD_LOOK_PACE_H_
 
@@ -17,7 +17,8 @@ class LookPace {
     --to_skip_;
     return true;
   }
-  void Began() { skipped_ = 0; }
+  // Ends the skipping.
+  void Began() { to_skip_ = skipped_ = 0; }
   void BeganNothing() { to_skip_ = skipped_ = std::min(2 * skipped_ + 1, most_); }
 
  private:

@@ -71,6 +71,10 @@ class ReadAhead {
 
   ReadAhead(std::shared_ptr<const LoadJob> job, const RangeLimits& limits);
 
+  // A hint is useful if reads take at least kSlowRead. Otherwise the page cache has the records, and the loader skips
+  // up to kMostHintsSkipped looks for hints.
+  static constexpr Nanos kSlowRead = 20'000;
+  static constexpr int kMostHintsSkipped = 15;
   // Returns how to read a requested row's record ahead.
   enum class Way { kNone, kHintDiskCache, kHintStorage, kRead };
   static Way WayOf(RecordPlace place, bool low_latency);

@@ -18,7 +18,7 @@ struct OwnedPart {
   // Returns whether rows of the session come from these ranges.
   bool Serves(const v1::OpenSessionRequest& session) const {
     if (entry->view->policy == plan::AssignPolicy::kByRecord) return true;
-    // The slice of a larger step has all keys of a smaller one's.
+    // The slice of a larger step has all keys of the slice of a smaller step.
     const uint64_t step = plan::StepSizesOf(entry->job.spec().batch(), session.batch_size()).Largest();
     const uint64_t slots = step / session.world_size();
     const uint64_t begin = plan::RankKey(session.rank() * slots, step);

@@ -299,11 +299,13 @@ TEST(LoaderCache, CountsReturnedBytesAndSavedReadTime) {
 TEST(LoaderReadAhead, AnnouncesEachUncachedRecordOnceBeforeItsRead) {
   MemoryJob job = MakeMemoryJob(100, 20, kLoadedRowBytes);
   std::vector<size_t> told_before_read;
+  ManualClock clock;
   job.dataset->on_read = [&](uint64_t record) {
     told_before_read.push_back(job.dataset->announced().size());
+    clock.Advance(100'000);  // a disk
     return absl::OkStatus();
   };
-  auto loader = MakeLoader(1, 100'000);
+  auto loader = MakeLoader(1, 100'000, &clock);
   Load(loader.get(), job, 100);
   // The loader reads the first row at once.
   std::vector<uint64_t> wanted(99);
@@ -315,6 +317,29 @@ TEST(LoaderReadAhead, AnnouncesEachUncachedRecordOnceBeforeItsRead) {
   }
   Load(loader.get(), job, 100, 1);
   EXPECT_EQ(job.dataset->announced().size(), 99u);
+}
+
+TEST(LoaderReadAhead, AnnouncesFewRecordsWhileReadsAreFastAndAllAfterASlowOne) {
+  constexpr uint64_t kRecords = 4000, kSlowFrom = 2000;
+  MemoryJob job = MakeMemoryJob(kRecords, 20, kLoadedRowBytes);
+  ManualClock clock;
+  size_t reads = 0;
+  std::vector<uint64_t> slow_reads;
+  job.dataset->on_read = [&](uint64_t record) {
+    if (++reads <= kSlowFrom) return absl::OkStatus();
+    slow_reads.push_back(record);
+    clock.Advance(kMillisecond);
+    return absl::OkStatus();
+  };
+  auto loader = MakeLoader(1, 0, &clock);
+  Load(loader.get(), job, kRecords);
+  const std::vector<uint64_t> announced = job.dataset->announced();
+  const std::set<uint64_t> all(announced.begin(), announced.end());
+  EXPECT_EQ(all.size(), announced.size()) << "each at most once";
+  size_t unannounced = 0;
+  for (const uint64_t record : slow_reads) unannounced += all.contains(record) ? 0 : 1;
+  EXPECT_LT(announced.size() - (slow_reads.size() - unannounced), kSlowFrom / 4) << "hints before fast reads";
+  EXPECT_LT(unannounced, 40u) << "slow reads without a hint";
 }
 
 TEST(LoaderSession, DestructionWaitsForRowsInProgressAndDropsTheOthers) {

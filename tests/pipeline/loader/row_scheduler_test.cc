@@ -205,6 +205,73 @@ TEST(RowScheduler, ARowThatIsPutBackIsNextAndKeepsItsState) {
   EXPECT_EQ(again->need, 12345u);
 }
 
+// Returns the tags of the rows that a maker takes together.
+std::vector<uint64_t> TagsOfTurn(RowScheduler* scheduler, RowScheduler::NeedOf need_of = AlwaysFits) {
+  RowScheduler::Choice choice = scheduler->Pick(need_of);
+  std::vector<uint64_t> tags;
+  const auto add = [&](const RowTask& row) { tags.push_back(row.request.tag); };
+  if (choice.picked == nullptr) return tags;
+  add(*choice.picked);
+  const uint64_t session = choice.picked->id().session;
+  while (const auto more =
+             scheduler->PickMore(session, choice.picked->request.urgent, tags.size(), choice.blocked, need_of)) {
+    add(*more);
+  }
+  return tags;
+}
+
+// Makes the scheduler expect rows of the session that take `nanos`.
+void ExpectCost(RowScheduler* scheduler, uint64_t session, uint64_t nanos) {
+  for (int i = 0; i < 1000; ++i) scheduler->Done(session, nanos);
+}
+
+TEST(RowScheduler, TakesCheapRowsTogetherUpToOneTurn) {
+  RowScheduler scheduler;
+  scheduler.AddSession(1, 1);
+  scheduler.Add(1, {Row(0, 0), Row(0, 1), Row(0, 2), Row(1, 3), Row(1, 4), Row(2, 5), Row(2, 6)});
+  EXPECT_EQ(TagsOfTurn(&scheduler), (std::vector<uint64_t>{0})) << "nothing is known of their cost";
+  ExpectCost(&scheduler, 1, 2 * RowScheduler::kTurn);
+  EXPECT_EQ(TagsOfTurn(&scheduler), (std::vector<uint64_t>{1}));
+  ExpectCost(&scheduler, 1, RowScheduler::kTurn / 3 + 1);
+  EXPECT_EQ(TagsOfTurn(&scheduler), (std::vector<uint64_t>{2, 3, 4})) << "rows of several steps, in order";
+  ExpectCost(&scheduler, 1, 0);
+  EXPECT_EQ(TagsOfTurn(&scheduler), (std::vector<uint64_t>{5, 6}));
+  EXPECT_TRUE(scheduler.empty());
+}
+
+TEST(RowScheduler, CheapRowsTakenTogetherAreEquallyUrgentAndFitIntoMemory) {
+  RowScheduler scheduler;
+  scheduler.AddSession(1, 1);
+  ExpectCost(&scheduler, 1, 0);
+  scheduler.Add(1, {Row(0, 0, true), Row(1, 1, true), Row(2, 2), Row(3, 3), Row(4, 4)});
+  EXPECT_EQ(TagsOfTurn(&scheduler), (std::vector<uint64_t>{0, 1}));
+  const auto only_to_3 = [](const RowTask& row, const Blocked*) {
+    return RowScheduler::Need{.shortage = row.request.tag <= 3 ? 0u : 1u};
+  };
+  EXPECT_EQ(TagsOfTurn(&scheduler, only_to_3), (std::vector<uint64_t>{2, 3}));
+  EXPECT_EQ(scheduler.waiting(1), 1u);
+}
+
+TEST(RowScheduler, SessionsWithCheapRowsTakeTurnsByWeight) {
+  RowScheduler scheduler;
+  scheduler.AddSession(1, 1);
+  scheduler.AddSession(2, 3);
+  std::vector<RowRequest> rows(4000);
+  for (const uint64_t session : {1, 2}) {
+    ExpectCost(&scheduler, session, RowScheduler::kTurn / 10);
+    for (RowRequest& row : rows) row.tag = session;
+    scheduler.Add(session, rows);
+  }
+  std::map<uint64_t, size_t> made;
+  for (int turn = 0; turn < 200; ++turn) {
+    const std::vector<uint64_t> tags = TagsOfTurn(&scheduler);
+    EXPECT_EQ(tags, std::vector<uint64_t>(10, tags.front())) << "a turn has rows of one session";
+    made[tags.front()] += tags.size();
+    for (const uint64_t session : tags) scheduler.Done(session, RowScheduler::kTurn / 10);
+  }
+  EXPECT_NEAR(static_cast<double>(made[2]) / static_cast<double>(made[1]), 3, 0.1);
+}
+
 std::vector<uint64_t> Tags(const std::vector<RowRequest>& rows) {
   std::vector<uint64_t> tags;
   for (const RowRequest& row : rows) tags.push_back(row.tag);
