@@ -437,6 +437,7 @@ void LoaderCore::Deliver(Maker* maker) {
   for (TakenRow& row : work.rows) {
     // The maker must not share any state of the row once the sink has it.
     row.task.reset();
+    row.outcome.made = MadeRow();  // its statuses
     session.sink->OnRow(std::move(row.result));
   }
   work.rows.clear();
