@@ -15,7 +15,7 @@ namespace penstock::feed {
 // Returns warnings about epochs of `rows` rows in batches as `batch` has them, one sentence each.
 using EpochWarnings = std::function<std::vector<std::string>(const v1::Batch& batch, uint64_t rows)>;
 
-// Returns the batch of the reader's job, or the one that replaces it.
+// Returns the batch of the reader's job, or its replacement.
 v1::Batch BatchOf(const Reader& reader);
 
 }  // namespace penstock::feed

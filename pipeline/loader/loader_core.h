@@ -147,7 +147,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
     uint64_t record = 0;
     uint64_t held = 0;  // bytes that belong to the row until it is made
   };
-  // What a maker does without the lock after its rows were counted.
+  // Work of a maker without the lock, after its rows were counted.
   struct AfterMaking {
     std::vector<Fetching> reads;
     std::vector<std::pair<uint64_t, std::shared_ptr<ReadyWaiter>>> waits;  // for the shards of records

@@ -273,7 +273,7 @@ def test_a_missing_library_is_named(mds, lit, tmp_path, monkeypatch, folder, pac
 
 def test_mds_that_is_killed_20_times_makes_the_same_shards(mds, tmp_path):
     assert len(list((mds[0] / "large").glob("*.mds"))) > 5
-    check_runs_that_are_killed(mds[0] / "large", tmp_path)
+    check_runs_that_are_killed(mds[0] / "large", tmp_path, kills=20)
 
 
 # ---- LitData

@@ -1,16 +1,15 @@
 """penstock.convert of HDF5, LMDB, ArrayRecord and Hugging Face's data sets. The format's own library is the judge."""
 
-import hashlib
 import io
 import pickle
 import random
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from fixtures import BIN
+from killing import check_runs_that_are_killed, content
 from writer_test import example, records
 
 import penstock
@@ -24,27 +23,8 @@ def program(monkeypatch, tmp_path):
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
 
 
-def content(folder):
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(Path(folder).glob("*.tfrecord"))}
-
-
 def rows_in(folder):
     return [example(record) for record in records(folder)]
-
-
-def killed_and_continued(source, folder):
-    """Converts in one run, and in a run that is killed after its first shards and then continued, with 2 processes."""
-    penstock.convert(source, folder / "whole", processes=1, shard_bytes="100KB")
-    code = f"import sys; sys.path[:0] = {sys.path!r}; import penstock; "
-    code += f"penstock.convert({str(source)!r}, {str(folder / 'out')!r}, processes=2, shard_bytes='100KB')"
-    with subprocess.Popen([sys.executable, "-c", code]) as run:
-        while len(content(folder / "out")) < 2 and run.poll() is None:
-            pass
-        run.kill()
-    assert 0 < len(content(folder / "out")) <= len(content(folder / "whole"))
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert content(folder / "out") == content(folder / "whole")
 
 
 # ---- HDF5
@@ -125,7 +105,7 @@ def test_hdf5_is_continued(tmp_path):
     with h5py.File(tmp_path / "x.h5", "w") as file:
         data = np.random.default_rng(1).integers(0, 255, (20000, 50, 50), "uint8")
         file.create_dataset("x", data=data, chunks=(100, 50, 50))
-    killed_and_continued(tmp_path / "x.h5", tmp_path)
+    check_runs_that_are_killed(tmp_path / "x.h5", tmp_path)
 
 
 # ---- LMDB
@@ -143,7 +123,7 @@ def test_lmdb_keeps_keys_and_values(tmp_path):
     assert rows_in(tmp_path / "all") == expected
     assert result.records == 5000
     assert penstock.convert(tmp_path / "x" / "data.mdb", tmp_path / "file", drop=["key"]).records == 5000
-    killed_and_continued(tmp_path / "x", tmp_path)
+    check_runs_that_are_killed(tmp_path / "x", tmp_path, shard_bytes="100KB")
 
 
 # ---- ArrayRecord
@@ -177,7 +157,7 @@ def test_array_record_keeps_examples_and_other_records(tmp_path):
     result = penstock.convert(tmp_path / "others.array_record", tmp_path / "from-others", processes=2)
     assert [column.name for column in result.columns] == ["record"]
     assert rows_in(tmp_path / "from-others") == [{"record": [record]} for record in others]
-    killed_and_continued(tmp_path / "others.array_record", tmp_path)
+    check_runs_that_are_killed(tmp_path / "others.array_record", tmp_path, shard_bytes="100KB")
 
 
 def test_damaged_array_records_are_named(tmp_path):
@@ -267,4 +247,4 @@ def test_a_saved_data_set_is_continued(tmp_path):
     datasets = pytest.importorskip("datasets")
     data = np.random.default_rng(1)
     datasets.Dataset.from_dict({"x": [data.bytes(1000) for _ in range(30000)]}).save_to_disk(str(tmp_path / "saved"))
-    killed_and_continued(tmp_path / "saved", tmp_path)
+    check_runs_that_are_killed(tmp_path / "saved", tmp_path)

@@ -298,7 +298,7 @@ def test_the_shards_are_the_same_with_1_2_and_5_processes(tmp_path):
 
 def test_a_run_that_is_killed_20_times_makes_the_same_shards(tmp_path):
     blobs(tmp_path / "in")
-    check_runs_that_are_killed(tmp_path / "in", tmp_path)
+    check_runs_that_are_killed(tmp_path / "in", tmp_path, kills=20)
 
 
 def test_a_complete_run_is_not_repeated(tmp_path):
