@@ -1,17 +1,22 @@
 #include "pipeline/selection/feature_types.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "base/status_place.h"
 #include "pipeline/batch/dtype.h"
 #include "pipeline/plan/job_dataset.h"
 #include "pipeline/records/job_format.h"
+#include "pipeline/records/json_path.h"
+#include "pipeline/records/json_record_parser.h"
 #include "pipeline/records/record_parser.h"
+#include "pipeline/records/sample_parser.h"
 #include "pipeline/sources/file_access.h"
 #include "pipeline/sources/index_job.h"
 #include "pipeline/sources/record_walker.h"
@@ -75,6 +80,30 @@ absl::Status AddFirstRecords(const RandomAccessFile& file, const sources::IndexO
   return absl::OkStatus();
 }
 
+// Returns the fields of JSON members of a sample, with the keys by which SampleParser reads them.
+std::vector<records::FeatureInfo> JsonFieldsOf(const std::vector<records::FeatureInfo>& members) {
+  std::vector<records::FeatureInfo> fields;
+  for (const records::FeatureInfo& member : members) {
+    if (!records::IsJsonExtension(member.key)) continue;
+    absl::StatusOr<std::vector<records::FeatureInfo>> values = records::ListJsonValues(member.first_bytes);
+    if (!values.ok()) continue;  // no object: only the whole member is a feature
+    for (records::FeatureInfo& value : *values) {
+      const absl::StatusOr<std::vector<std::string>> names = records::SplitJsonPath(value.key);
+      if (!names.ok()) continue;
+      value.key = member.key;
+      for (const std::string& name : *names) {
+        absl::StrAppend(&value.key, "/", absl::StrReplaceAll(name, {{"~", "~0"}, {"/", "~1"}}));
+      }
+      fields.push_back(std::move(value));
+    }
+  }
+  return fields;
+}
+
+bool IsJsonField(records::RecordFormat format, std::string_view key) {
+  return format == records::RecordFormat::kSample && key.find('/') != std::string_view::npos;
+}
+
 std::string NameOf(records::FeatureKind kind) { return std::string(records::FeatureKindName(kind)); }
 
 }  // namespace
@@ -119,6 +148,8 @@ absl::Status FeatureTypes::AddRecord(const std::string& path, sources::Container
   }
   PS_ASSIGN_OR_RETURN(std::vector<records::FeatureInfo> infos, records::ListValues(record, *format_));
   if (format_ == records::RecordFormat::kSample) {
+    std::vector<records::FeatureInfo> fields = JsonFieldsOf(infos);
+    std::move(fields.begin(), fields.end(), std::back_inserter(infos));
     infos.push_back({.key = kSampleKey, .kind = records::FeatureKind::kBytes});
   }
   for (const records::FeatureInfo& info : infos) {
@@ -129,7 +160,8 @@ absl::Status FeatureTypes::AddRecord(const std::string& path, sources::Container
     Known& known = known_.emplace(info.key, shown).first->second;
     if (known.kind == records::FeatureKind::kNone) known.kind = info.kind;
     if (is_field && info.kind == records::FeatureKind::kNone) continue;
-    const records::FeatureKind common = records::CommonKind(*format_, info.kind, known.kind);
+    const records::RecordFormat rules = IsJsonField(*format_, info.key) ? records::RecordFormat::kJson : *format_;
+    const records::FeatureKind common = records::CommonKind(rules, info.kind, known.kind);
     if (common != records::FeatureKind::kNone) {
       known.kind = common;
       known.last_path = path;
@@ -157,7 +189,8 @@ void FeatureTypes::AddJob(const v1::JobSpec& job) {
         known.element_bytes = static_cast<uint32_t>(batch::DTypeSize(static_cast<batch::DType>(feature.decode_raw())));
       }
       // A later record may have fractions.
-      const bool is_json = format() == records::RecordFormat::kJson || format() == records::RecordFormat::kFileRow;
+      const bool is_json = format() == records::RecordFormat::kJson || format() == records::RecordFormat::kFileRow ||
+                           IsJsonField(format(), feature.key());
       if (is_json && kind == records::FeatureKind::kFloat) known.kind = kind;
     }
     // A field of text has the type that the job reads: digits may be text.

@@ -255,3 +255,28 @@ def test_served_rows_are_those_of_the_process(data):
         loader = penstock.Loader("samples", coordinator=address)
         assert [list(batch["key"]) for batch in loader] == local
         loader.close()
+
+
+def test_fields_of_json_members_select_records(tmp_path):
+    """A filter may use fields that the job does not read. Their types are those of the first records."""
+    kept = []
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        for i in range(60):
+            fields = {"score": i if i < 2 else i + 0.5, "meta": {"a/b": f"x{i % 3}"}, "sizes": [i, 2 * i], "empty": None}
+            for suffix, data in (("cls", str(i)), ("json", json.dumps(fields, indent=1) if i % 7 else "[1]")):
+                info = tarfile.TarInfo(f"{i:03}.{suffix}")
+                info.size = len(data)
+                archive.addfile(info, io.BytesIO(data.encode()))
+            if i % 7 and i + 0.5 > 20 and i % 3 == 1:
+                kept.append(i)
+    condition = "col('json/score') > 20 and col('json/meta/a~1b') == 'x1' and len(col('json/sizes')) == 2"
+    job = penstock.Job(
+        name="few", dataset={"files": "*.tar", "select": [{"filter": condition}]}, features={"cls": {"type": "INT64"}},
+        order={"shuffle": "NONE"}, batch={"size": 4, "last": "PARTIAL"}, errors={"policy": "MASK", "max_bad_fraction": 0.5})
+    with penstock.Loader(job, data_root=tmp_path) as loader:
+        found = [label for batch in loader for label in batch["cls"][batch.valid].tolist()]
+    assert found == kept
+    counted = run("select", tmp_path / "a.tar", "--filter", condition, "--json")
+    assert json.loads(counted.stdout)["matches"] == len(kept), counted
+    unknown = run("select", tmp_path / "a.tar", "--filter", "col('json/scor') > 1")
+    assert "there is no feature 'json/scor' (did you mean col('json/score')?)" in unknown.stderr
