@@ -71,7 +71,7 @@ def main():
     )
     for axes, work in zip(panels[:, 0], works):
         panel(axes, work)
-    batch, cpus = works[0]["batch"], works[0]["cpus"]
+    batch, cpus = " or ".join(map(str, sorted({work["batch"] for work in works}))), works[0]["cpus"]
     label = f"rows/s in a Python loop, or in C++ where named, batches of {batch}, {cpus} CPUs (median; mark: best round)"
     panels[-1, 0].set_xlabel(label, fontsize=9)
     figure.tight_layout()

@@ -1,7 +1,7 @@
 # Functions for run: they find or create the peers' programs and data. Need $root and die().
 #
 # Each peer has its own virtual environment in ${XDG_CACHE_HOME:-~/.cache}/penstock/peers, which its first use creates. The
-# environment of `./run test-frameworks` has PyTorch and TensorFlow. If it exists, both peers use it unchanged.
+# environment of `./run test-frameworks` has PyTorch, TensorFlow and datasets. If it exists, these peers use it unchanged.
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/penstock/peers
 frameworks=${XDG_CACHE_HOME:-$HOME/.cache}/penstock/frameworks/$(sha256sum <"$root/tests/frameworks/requirements.txt" | cut -c1-16)
 [ -e "$frameworks/complete" ] || frameworks=
@@ -34,6 +34,10 @@ tensorflow_python() {
 
 torch_python() {
   if [ -n "$frameworks" ]; then echo "$frameworks/bin/python"; else environment torch torchvision torch torchvision; fi
+}
+
+datasets_python() {
+  if [ -n "$frameworks" ]; then echo "$frameworks/bin/python"; else environment datasets datasets,pyarrow datasets pyarrow; fi
 }
 
 dali_python() { environment_with_torch dali nvidia.dali,torch nvidia-dali-cuda120; }

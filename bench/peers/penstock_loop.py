@@ -1,7 +1,9 @@
 """A loop over penstock.Loader (see turns.py) with default settings, except for caches.
 
-  penstock_loop.py JOB.textproto      no daemon: the loader's child process makes the rows, and caches none
-  penstock_loop.py JOB                PENSTOCK_COORDINATOR serves the job
+  penstock_loop.py JOB.textproto [COLUMN]  no daemon: the loader's child process makes the rows, and caches none
+  penstock_loop.py JOB [COLUMN]            PENSTOCK_COORDINATOR serves the job
+
+COLUMN is one of turns.ROWS (image).
 """
 
 import os
@@ -14,7 +16,7 @@ import turns
 
 
 def main():
-    job = sys.argv[1]
+    job, column = [*sys.argv[1:], "image"][:2]
     if os.path.exists(job):
         loader = penstock.Loader(job, record_cache=0, decoded_cache=0, row_cache=0)
     else:
@@ -22,9 +24,9 @@ def main():
 
     def epoch():
         for batch in loader:
-            yield batch["image"]
+            yield batch[column]
 
-    turns.serve("penstock.Loader", epoch)
+    turns.serve("penstock.Loader", epoch, column)
 
 
 if __name__ == "__main__":

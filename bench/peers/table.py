@@ -1,6 +1,6 @@
 """Runs the sides of one work of `run` in turns, prints its table and writes its numbers. Standard library only.
 
-  table.py --work NAME --title TEXT --out FILE.json --daemon PID --served COMMAND [--served-cpp COMMAND] [--local COMMAND]
+  table.py --work NAME --title TEXT --out FILE.json [--daemon PID --served COMMAND [--served-cpp COMMAND]] [--local COMMAND]
            [--local-cpp COMMAND] [--peer NAME=COMMAND ...] [--wanted NAME=SERVED,LOCAL ...] [--rounds N] [--minutes M]
 
 Loops answer as turns.py describes. The two C++ programs print one line of JSON and end. --wanted: the wanted minimum of
@@ -20,11 +20,11 @@ SERVED, SERVED_CPP = "Penstock served", "Penstock served, C++"
 
 def parse():
     parser = argparse.ArgumentParser()
-    for name in ("--work", "--title", "--out", "--served"):
+    for name in ("--work", "--title", "--out"):
         parser.add_argument(name, required=True)
-    for name in ("--served-cpp", "--local", "--local-cpp"):
+    for name in ("--served", "--served-cpp", "--local", "--local-cpp"):
         parser.add_argument(name)
-    parser.add_argument("--daemon", type=int, required=True)
+    parser.add_argument("--daemon", type=int)
     parser.add_argument("--peer", action="append", default=[])
     parser.add_argument("--wanted", action="append", default=[])
     parser.add_argument("--rounds", type=int, default=5)
@@ -33,7 +33,8 @@ def parse():
 
 
 def sides_of(args):
-    yield Peer(SERVED, args.served, {"PEER_PIDS": str(args.daemon)})
+    if args.served:
+        yield Peer(SERVED, args.served, {"PEER_PIDS": str(args.daemon)})
     if args.served_cpp:
         yield Command(SERVED_CPP, args.served_cpp, [args.daemon])
     if args.local:
@@ -68,10 +69,11 @@ def main():
             if ours in rates and name not in (ours, LOCAL_CPP if ours == SERVED else SERVED_CPP):
                 row[key] = {"ratio": ratio(rates[ours], rate), "wanted": wanted.get(name, [None, None])[k]}
         rows.append(row)
-    result = {"work": args.work, "title": args.title, "batch": int(os.environ["PEER_BATCH"]), "cpus": os.cpu_count(), "rows": rows}
+    result = {"work": args.work, "title": args.title, "batch": int(os.environ["PEER_BATCH"]), "cpus": os.cpu_count()}
+    result["rows"] = rows
     with open(args.out, "w") as file:
         json.dump(result, file, indent=1)
-    show(args.title, len(rates[SERVED]), rows)
+    show(args.title, rows)
 
 
 def cell(ratios):
@@ -82,14 +84,16 @@ def cell(ratios):
     return f"{best:.2f}, {medians:.2f}" + ("" if least is None else f" ({least:g} wanted)")
 
 
-def show(title, rounds, rows):
-    local = any("local" in row for row in rows)
-    print(f"\n## {title}\n\n{rounds} rounds. Ratios: of the best rounds, of the medians.\n")
-    print("| | rows/s, best | median | CPU ms a row | Penstock served to it |" + (" Penstock to it |" if local else ""))
-    print("|---|---|---|---|---|" + ("---|" if local else ""))
+def show(title, rows):
+    columns = [("served", "Penstock served to it"), ("local", "Penstock to it")]
+    columns = [(key, head) for key, head in columns if any(key in row for row in rows)]
+    print(f"\n## {title}\n\n{len(rows[0]['rounds'])} rounds. Ratios: of the best rounds, of the medians.\n")
+    print("| | rows/s, best | median | CPU ms a row | " + "".join(f"{head} | " for _, head in columns).rstrip())
+    print("|" + "---|" * (4 + len(columns)))
     for row in rows:
-        cells = [row["name"], f"{row['best']:.0f}", f"{row['median']:.0f}", f"{row['cpu_ms']:.2f}", cell(row.get("served"))]
-        print("| " + " | ".join(cells + ([cell(row.get("local"))] if local else [])) + " |", flush=True)
+        cpu = f"{row['cpu_ms']:.{2 if row['cpu_ms'] >= 0.02 else 4}f}"
+        cells = [row["name"], f"{row['best']:.0f}", f"{row['median']:.0f}", cpu]
+        print("| " + " | ".join(cells + [cell(row.get(key)) for key, _ in columns]) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ import time
 import numpy as np
 
 IMAGE_SIDE = 224
+# Type and number of the values of a row, by the column that has them.
+ROWS = {"image": (np.uint8, IMAGE_SIDE**2 * 3), "tokens": (np.uint16, 4097), "numbers": (np.float32, 40)}
 BATCH = int(os.environ.get("PEER_BATCH", "256"))
 _SECONDS = float(os.environ.get("PEER_SECONDS", "2"))
 _TOUCH = os.environ.get("PEER_TOUCH") == "1"
@@ -45,9 +47,9 @@ def _cpu_seconds():
     return ticks / os.sysconf("SC_CLK_TCK") + ended.ru_utime + ended.ru_stime
 
 
-def touch(images):
+def touch(batch):
     """Reads every byte once, as words of eight bytes: one pass at the speed of memory for the batches of any framework."""
-    return int(images.reshape(-1).view(np.uint64).sum())
+    return int(batch.reshape(-1).view(np.uint64).sum())
 
 
 def parts_of(batches, records):
@@ -60,25 +62,26 @@ def parts_of(batches, records):
     return epoch
 
 
-def serve(name, epoch):
-    """Answers each line of standard input with a measurement. `epoch()` yields an epoch's batches of images as they arrive:
-    uint8 NumPy arrays that are views of the loader's memory, (BATCH, 224, 224, 3) or (BATCH, 3, 224, 224)."""
+def serve(name, epoch, column="image"):
+    """Answers each line of standard input with a measurement. `epoch()` yields an epoch's batches of `column` as they arrive:
+    NumPy arrays that are views of the loader's memory. Images are (BATCH, 224, 224, 3) or (BATCH, 3, 224, 224)."""
+    dtype, values = ROWS[column]
 
     def one():
         """Returns the number of rows after the first batch, their seconds, and the number of all rows."""
         first, rows, all_rows = None, 0, 0
-        for images in epoch():
-            if images.dtype != np.uint8 or images.shape[0] != BATCH or images.size != BATCH * IMAGE_SIDE**2 * 3:
-                sys.exit(f"{name}: a batch of {images.dtype} {images.shape}")
-            if not images.flags.c_contiguous:
+        for batch in epoch():
+            if batch.dtype != dtype or batch.shape[0] != BATCH or batch.size != BATCH * values:
+                sys.exit(f"{name}: a batch of {batch.dtype} {batch.shape}")
+            if not batch.flags.c_contiguous:
                 sys.exit(f"{name}: the batch is not in one piece, so that touching it would copy it")
             if _TOUCH:
-                touch(images)
+                touch(batch)
             if first is None:
                 first = time.monotonic()
             else:
-                rows += len(images)
-            all_rows += len(images)
+                rows += len(batch)
+            all_rows += len(batch)
         if rows == 0:
             sys.exit(f"{name}: an epoch of {all_rows} rows; at least two batches are needed")
         return rows, time.monotonic() - first, all_rows
