@@ -91,7 +91,7 @@ def show(title, rows):
     print("| | rows/s, best | median | CPU ms a row | " + "".join(f"{head} | " for _, head in columns).rstrip())
     print("|" + "---|" * (4 + len(columns)))
     for row in rows:
-        cpu = f"{row['cpu_ms']:.{2 if row['cpu_ms'] >= 0.02 else 4}f}"
+        cpu = f"{row['cpu_ms']:.{2 if row['cpu_ms'] >= 0.1 else 4}f}"
         cells = [row["name"], f"{row['best']:.0f}", f"{row['median']:.0f}", cpu]
         print("| " + " | ".join(cells + [cell(row.get(key)) for key, _ in columns]) + " |", flush=True)
 
