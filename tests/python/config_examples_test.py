@@ -80,7 +80,8 @@ def write_clicks(folder):
     records = []
     for number in range(600):
         dense = draw.normal(size=13).astype("float32")
-        record = {"dense": dense.tolist(), "ids": draw.integers(0, 99, number % 4).tolist(), "bits": dense[:12].astype("<i2").tobytes()}
+        record = {"dense": dense.tolist(), "ids": draw.integers(0, 99, number % 4).tolist()}
+        record["bits"] = dense[:12].astype("<i2").tobytes()
         record["clicked"] = int(dense @ np.arange(13) > 0)
         if number % 3:
             record["weight"] = 0.5
