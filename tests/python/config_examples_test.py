@@ -90,7 +90,7 @@ def write_clicks(folder):
 
 
 def text(draw, length):
-    """Returns tokens of which each but the first follows from the one before, except one in twenty."""
+    """Returns tokens. Each token determines the next one, except one in twenty, which is 0."""
     tokens = (draw.integers(WORDS) + 7 * np.arange(length)) % WORDS
     tokens[draw.random(length) < 0.05] = 0
     return tokens
@@ -118,7 +118,7 @@ def write_corpora_of_tokens(folder):
 
 
 def write_series(folder):
-    """Each moment follows from the one before."""
+    """Each moment determines the next one, up to noise."""
     draw = np.random.default_rng(4)
     moments = np.arange(1000)[:, None]
     for sensor in range(3):

@@ -11,7 +11,7 @@ import time
 import pytest
 
 import penstock
-from fixtures import ended, labels
+from fixtures import BIN, ended, labels
 from penstock import _deadline
 
 
@@ -168,6 +168,25 @@ def test_the_wheels_own_program_comes_first(tmp_path, monkeypatch):
     monkeypatch.setattr(program, "_BUNDLED", tmp_path)
     monkeypatch.setenv("PENSTOCK_PROGRAM", "/nowhere/penstock")
     assert penstock.find_program() == str(tmp_path / "penstock")
+
+
+def test_the_package_runs_as_the_command(monkeypatch):
+    def run(*arguments):
+        return subprocess.run([sys.executable, "-m", "penstock", *arguments], capture_output=True, text=True, check=False)
+
+    monkeypatch.setenv("PENSTOCK_PROGRAM", str(BIN / "penstock"))
+    done = run("read", "--help")
+    assert (done.returncode, done.stdout[:21]) == (0, "usage: penstock read "), done
+    done = run("sumbit", "train.textproto")
+    assert done.returncode != 0
+    assert "penstock: there is no command 'sumbit' (did you mean 'submit'?)" in done.stderr
+    done = run("convert", "--out", "shards")  # this one is in Python
+    assert done.returncode == 2
+    assert done.stderr.startswith("penstock convert: the following arguments are required: source\n")
+    monkeypatch.setenv("PENSTOCK_PROGRAM", "/nowhere/penstock")
+    done = run("status")
+    assert done.returncode == 1
+    assert done.stderr.startswith("penstock: PENSTOCK_PROGRAM=/nowhere/penstock: /nowhere/penstock cannot be executed. Set ")
 
 
 def test_arguments_that_are_wrong_are_said_when_they_are_given(fake):
