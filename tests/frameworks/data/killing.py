@@ -43,7 +43,7 @@ def check_runs_that_are_killed(source, folder, *options, kills=4, shard_bytes="1
     begin = time.monotonic()
     subprocess.run(convert_command(source, "--out", folder / "whole", *arguments), check=True, capture_output=True)
     usual = time.monotonic() - begin
-    dice, killed = random.Random(int(usual * 1e6)), []
+    dice, killed, completed = random.Random(int(usual * 1e6)), [], 0
     out = folder / "out"
     while len(killed) < kills:
         command = convert_command(source, "--out", out, *arguments)
@@ -55,9 +55,10 @@ def check_runs_that_are_killed(source, folder, *options, kills=4, shard_bytes="1
                 os.kill(victims[number], signal.SIGKILL)
             error = run.communicate()[1]
         if run.returncode == 0:
-            killed.append("complete")
+            completed += 1
             assert content(out) == content(folder / "whole")
-            out = folder / f"out{len(killed)}"
+            out = folder / f"out{completed}"
+            usual *= 0.8  # kill earlier: other work may have delayed the first run
             continue
         killed.append(number)
         assert number == 0 or "was ended by SIGKILL" in error, error
@@ -67,4 +68,3 @@ def check_runs_that_are_killed(source, folder, *options, kills=4, shard_bytes="1
     assert content(out) == content(folder / "whole")
     jobs = [(place / "job.textproto").read_text().replace(place.name, "") for place in (out, folder / "whole")]
     assert jobs[0] == jobs[1]
-    assert sum(number != "complete" for number in killed) >= kills // 2, killed
