@@ -3,7 +3,6 @@
 import importlib.util
 import io
 import json
-import multiprocessing
 import os
 import pickle
 import re
@@ -358,15 +357,4 @@ def test_damaged_chunks_are_named(lit, tmp_path, name, message):
 
 
 def test_litdata_is_continued(lit, tmp_path):
-    def convert(name):
-        return penstock.convert(lit[0] / "large", tmp_path / name, processes=1, shard_bytes="100KB")
-
-    whole = convert("whole")
-    run = multiprocessing.get_context("fork").Process(target=convert, args=["out"])
-    run.start()
-    while not (tmp_path / "out").is_dir() or len(content(tmp_path / "out")) < 2:
-        assert run.is_alive()
-    run.kill()
-    run.join()
-    assert 2 <= convert("out").resumed_shards < whole.shards
-    assert content(tmp_path / "out") == content(tmp_path / "whole")
+    check_runs_that_are_killed(lit[0] / "large", tmp_path)
