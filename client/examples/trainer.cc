@@ -185,7 +185,7 @@ int main(int argc, char** argv) {
   SoftmaxModel model(flags.classes);
   Epoch epoch;
   uint64_t number = 0;
-  const uint64_t steps_in_epoch = reader->steps_per_epoch();
+  uint64_t steps_in_epoch = reader->steps_per_epoch();  // that of the next batch
   double waited_before = 0;
   for (const penstock::Batch& batch : reader->Batches()) {
     if (epoch.steps > 0 && batch.epoch() != number) {
@@ -226,6 +226,7 @@ int main(int argc, char** argv) {
                 step.loss / trained, waited);
     std::fflush(stdout);
     if (!flags.state_file.empty()) WriteState(flags.state_file, reader->SaveState());
+    steps_in_epoch = reader->steps_per_epoch();  // epochs differ if the job changes its batch size
   }
   if (!reader->status().ok()) Fail(reader->status().ToString());
   if (epoch.steps > 0) epoch.Print(number);
