@@ -1,18 +1,8 @@
 # Works of run whose rows cost little: numbers that need no decoding. The sides are loops without a daemon.
 
-# made KIND PATH ROWS PYTHON: makes an input once with cheap_rows.py, and reads it into the page cache.
-made() {
-  [ -e "$2" ] || {
-    rm -rf "$2.part"
-    PYTHONPATH=$root/client/python "$4" "$here/cheap_rows.py" "$1" "$2.part" "$3" >&2 || die "cheap_rows.py $1 failed (above)"
-    mv "$2.part" "$2"
-  }
-  find "$2" -type f -exec cat {} + >/dev/null
-}
-
 tokens() {
   local job=$work/tokens.textproto file=$cache/tokens-50000.bin
-  made tokens "$file" 50000 "$numpy"
+  made "$file" "$numpy" cheap_rows.py tokens 50000
   cat >"$job" <<END
 name: "tokens"
 dataset { files: "$file" source: UINT16 window { size: 4097 stride: 4096 } }
@@ -33,7 +23,7 @@ END
 table() {
   local job=$work/table.textproto folder=$cache/table-1000000 rows=$((4 * batch)) python
   python=$(datasets_python) || die "the work table needs datasets and pyarrow"
-  made table "$folder" 1000000 "$python"
+  made "$folder" "$python" cheap_rows.py table 1000000
   cat >"$job" <<END
 name: "table"
 dataset { files: "$folder/shards/data-*.tfrecord" }

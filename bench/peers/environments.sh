@@ -1,7 +1,7 @@
 # Functions for run: they find or create the peers' programs and data. Need $root and die().
 #
 # Each peer has its own virtual environment in ${XDG_CACHE_HOME:-~/.cache}/penstock/peers, which its first use creates. The
-# environment of `./run test-frameworks` has PyTorch, TensorFlow and datasets. If it exists, these peers use it unchanged.
+# environment of `./run test-frameworks` has PyTorch, TensorFlow, datasets and webdataset. If it exists, these peers use it unchanged.
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/penstock/peers
 frameworks=${XDG_CACHE_HOME:-$HOME/.cache}/penstock/frameworks/$(sha256sum <"$root/tests/frameworks/requirements.txt" | cut -c1-16)
 [ -e "$frameworks/complete" ] || frameworks=
@@ -28,17 +28,18 @@ environment_with_torch() {
   fi
 }
 
-tensorflow_python() {
-  if [ -n "$frameworks" ]; then echo "$frameworks/bin/python"; else environment venv tensorflow 'tensorflow-cpu==2.21.*'; fi
-}
+# Like environment, but prints the Python of the frameworks' environment if it exists.
+of_frameworks() { if [ -n "$frameworks" ]; then echo "$frameworks/bin/python"; else environment "$@"; fi; }
 
-torch_python() {
-  if [ -n "$frameworks" ]; then echo "$frameworks/bin/python"; else environment torch torchvision torch torchvision; fi
-}
+tensorflow_python() { of_frameworks venv tensorflow 'tensorflow-cpu==2.21.*'; }
 
-datasets_python() {
-  if [ -n "$frameworks" ]; then echo "$frameworks/bin/python"; else environment datasets datasets,pyarrow datasets pyarrow; fi
-}
+torch_python() { of_frameworks torch torchvision torch torchvision; }
+
+datasets_python() { of_frameworks datasets datasets,pyarrow datasets pyarrow; }
+
+webdataset_python() { of_frameworks webdataset webdataset,torchvision webdataset torch torchvision; }
+
+parquet_python() { of_frameworks parquet datasets,pyarrow,torchvision datasets pyarrow torch torchvision; }
 
 dali_python() { environment_with_torch dali nvidia.dali,torch nvidia-dali-cuda120; }
 
@@ -76,4 +77,14 @@ tfrecord_shards() {
     return 1
   cat "$shards"/* "$1"/*.JPEG >/dev/null
   echo "$shards"
+}
+
+# made PATH PYTHON SCRIPT KIND ARGUMENT...: makes an input once (SCRIPT KIND PATH ARGUMENT...), and reads it into the page cache.
+made() {
+  [ -e "$1" ] || {
+    rm -rf "$1.part"
+    PYTHONPATH=$root/client/python "$2" "$root/bench/peers/$3" "$4" "$1.part" "${@:5}" >&2 || die "$3 $4 failed (above)"
+    mv "$1.part" "$1"
+  }
+  find "$1" -type f -exec cat {} + >/dev/null
 }

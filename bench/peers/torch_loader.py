@@ -11,11 +11,10 @@ import os
 import sys
 
 import torch
+import torch_photos
 import turns
 from PIL import Image
 from torchvision import transforms
-from torchvision.io import ImageReadMode, decode_image, read_file
-from torchvision.transforms import v2
 
 
 def open_with_pillow(path):
@@ -23,19 +22,13 @@ def open_with_pillow(path):
         return Image.open(file).convert("RGB")
 
 
-def open_as_tensor(path):
-    return decode_image(read_file(path), ImageReadMode.RGB)
-
-
 class Photographs(torch.utils.data.Dataset):
     def __init__(self, folder, records, tensors):
         self.paths = sorted(glob.glob(os.path.join(folder, "*.JPEG")))
         self.records = records
         if tensors:
-            self.open = open_as_tensor
-            self.transform = v2.Compose(
-                [v2.RandomResizedCrop(turns.IMAGE_SIDE, antialias=True), v2.RandomHorizontalFlip(0.5)]
-            )
+            self.open = torch_photos.open_as_tensor
+            self.transform = torch_photos.augmentation()
         else:
             self.open = open_with_pillow
             self.transform = transforms.Compose(
@@ -55,20 +48,8 @@ class Photographs(torch.utils.data.Dataset):
 
 
 def main():
-    loader = torch.utils.data.DataLoader(
-        Photographs(sys.argv[1], int(sys.argv[3]), "--tensors" in sys.argv[4:]),
-        batch_size=turns.BATCH,
-        shuffle=True,
-        num_workers=int(sys.argv[2]),
-        drop_last=True,
-        persistent_workers=True,
-    )
-
-    def epoch():
-        for images, _ in loader:
-            yield images.numpy()
-
-    turns.serve("torch DataLoader", epoch)
+    photographs = Photographs(sys.argv[1], int(sys.argv[3]), "--tensors" in sys.argv[4:])
+    torch_photos.serve("torch DataLoader", torch_photos.loader(photographs, int(sys.argv[2]), shuffle=True))
 
 
 if __name__ == "__main__":
