@@ -185,7 +185,7 @@ int main(int argc, char** argv) {
   SoftmaxModel model(flags.classes);
   Epoch epoch;
   uint64_t number = 0;
-  uint64_t steps_in_epoch = reader->steps_per_epoch();  // that of the next batch
+  uint64_t steps_in_epoch = reader->steps_per_epoch();  // the epoch of the next batch
   double waited_before = 0;
   for (const penstock::Batch& batch : reader->Batches()) {
     if (epoch.steps > 0 && batch.epoch() != number) {

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <random>
@@ -174,14 +175,14 @@ absl::Status ShardFolder::StillOurs() const {
 }
 
 absl::Status ShardFolder::Abandon(absl::Status failed) {
-  bool alone = true;
-  if (lock_ < 0) {
-    const auto names = Names();
-    // Another run may have removed this run's parts, which would be the cause of the failure.
-    const absl::Status ours = StillOurs();
-    if (ours == AnotherRun()) return ours;
-    alone = ours.ok() && names.ok() && *names == std::vector<std::string>{std::string(kShardStateName)};
-  }
+  const auto names = Names();
+  // Another run may have removed this run's parts, which would be the cause of the failure.
+  const absl::Status ours = StillOurs();
+  if (ours == AnotherRun()) return ours;
+  const bool alone =
+      ours.ok() && names.ok() && std::all_of(names->begin(), names->end(), [this](const std::string& name) {
+        return name == kShardStateName || (lock_ >= 0 && IsTemporary(name));
+      });
   if (!alone || !state_.shards.empty() || state_.complete) return failed;
   // The caller reports the run's own error.
   static_cast<void>(storage_->Remove(File(std::string(kShardStateName)), {.tag = state_tag_}));

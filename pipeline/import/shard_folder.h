@@ -42,10 +42,10 @@ class ShardFolder {
   absl::Status Commit(FinishedShard shard, std::vector<std::string> skipped, std::string note = "");
   // Records that the run is complete. `skipped` are items left out after the last shard.
   absl::Status Complete(std::vector<std::string> skipped);
-  // Removes the results of Open() if no shard was committed, so that a run that fails at once leaves nothing. In a
-  // bucket it keeps the state if there are other files, such as a shard of a run that had lost the folder. The same
-  // command can then continue. Returns the reason of the failure: `failed`, or Unavailable if another run has claimed
-  // the folder.
+  // Removes the results of Open() if no shard was committed, so that a run that fails at once leaves nothing. It keeps
+  // the state if there are other files, such as a shard of a run that was killed before it recorded the shard, or that
+  // had lost the folder. The same command can then continue. Returns the reason of the failure: `failed`, or
+  // Unavailable if another run has claimed the folder.
   absl::Status Abandon(absl::Status failed);
 
   // Error of all calls that find the folder claimed by another run.

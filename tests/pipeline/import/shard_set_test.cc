@@ -7,6 +7,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "pipeline/import/shard_cutter.h"
 #include "pipeline/import/shard_folder.h"
 #include "pipeline/storage/posix_storage.h"
@@ -247,6 +248,28 @@ TEST(ShardSet, ARunThatFailsAtOnceLeavesNothing) {
   EXPECT_FALSE(std::filesystem::exists(dir.File("out")));
   std::filesystem::create_directory(dir.File("out"));
   EXPECT_FALSE(WriteShards(storage::LocalFiles(), source, Options(dir, "out")).ok());
+  EXPECT_TRUE(std::filesystem::is_empty(dir.File("out")));
+}
+
+// A run may be killed after a shard has its name and before the state has the shard. The next run may fail at once.
+TEST(ShardFolder, KeepsItsStateBesideAShardThatTheStateLacks) {
+  TempDir dir;
+  const std::vector<std::pair<std::string, std::string>> arguments = {{"quality", "90"}};
+  const auto open = [&] { return ShardFolder::Open(storage::LocalFiles(), dir.File("out"), arguments); };
+  ASSERT_TRUE(open().ok());  // killed
+  ASSERT_TRUE(WriteFileAtomically(dir.File("out/data-00000.tfrecord"), "a shard").ok());
+  const absl::Status failed = absl::UnavailableError("the disk does not answer");
+  {
+    const auto folder = open();
+    ASSERT_TRUE(folder.ok()) << folder.status();
+    EXPECT_EQ((*folder)->Abandon(failed), failed);
+  }
+  const auto folder = open();
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  EXPECT_TRUE((*folder)->state().shards.empty());
+  // Without the shard, nothing is left.
+  ASSERT_TRUE(std::filesystem::remove(dir.File("out/data-00000.tfrecord")));
+  EXPECT_EQ((*folder)->Abandon(failed), failed);
   EXPECT_TRUE(std::filesystem::is_empty(dir.File("out")));
 }
 
