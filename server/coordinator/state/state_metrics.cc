@@ -18,10 +18,11 @@ constexpr double kMostBehind = 1e15;  // steps
 
 std::vector<uint64_t> CoordinatorState::StepsBehind(const JobEntry& entry,
                                                     const std::vector<const SessionEntry*>& sessions) const {
-  const auto epoch_rows = static_cast<double>(entry.epoch_rows);
-  const auto rows_of = [epoch_rows](const SessionEntry& session) {
-    return static_cast<double>(session.last.epoch()) * epoch_rows + static_cast<double>(session.last.position());
+  // A reader may report any numbers.
+  const auto all_rows_of = [&entry](const SessionEntry& session) {
+    return static_cast<unsigned __int128>(session.last.epoch()) * entry.epoch_rows + session.last.position();
   };
+  const auto rows_of = [&](const SessionEntry& session) { return static_cast<double>(all_rows_of(session)); };
   std::map<std::pair<std::string, uint32_t>, double> first;  // rank of each run, by group and world size
   for (const SessionEntry* session : sessions) {
     double& rows = first[{session->open.group(), session->open.world_size()}];
@@ -30,7 +31,7 @@ std::vector<uint64_t> CoordinatorState::StepsBehind(const JobEntry& entry,
   std::vector<uint64_t> steps;
   for (const SessionEntry* session : sessions) {
     const plan::StepSizes sizes = plan::StepSizesOf(entry.job.spec().batch(), session->open.batch_size());
-    const double batch = std::max(static_cast<double>(sizes.At(static_cast<uint64_t>(rows_of(*session)))), 1.0);
+    const double batch = std::max(static_cast<double>(sizes.At(all_rows_of(*session))), 1.0);
     const double behind = first[{session->open.group(), session->open.world_size()}] - rows_of(*session);
     // Readers without other ranks are runs of their own, also if they share a group.
     const bool compared = session->reports > 0 && session->open.world_size() > 1;
