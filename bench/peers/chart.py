@@ -73,7 +73,7 @@ def main():
         panel(axes, work)
     batch, cpus = " or ".join(map(str, sorted({work["batch"] for work in works}))), works[0]["cpus"]
     label = f"rows/s in a Python loop, or in C++ where named, batches of {batch}, {cpus} CPUs (median; mark: best round)"
-    panels[-1, 0].set_xlabel(label, fontsize=9)
+    figure.supxlabel(label, fontsize=9)
     figure.tight_layout()
     figure.savefig(args.out + ".png", pil_kwargs={"optimize": True})
 
