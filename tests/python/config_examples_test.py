@@ -130,8 +130,9 @@ def write_series(folder):
 
 
 def brightness(batch):
-    valid = batch.valid if hasattr(batch, "valid") else np.ones(len(batch["image"]), bool)
-    return batch["image"].reshape(len(valid), -1).mean(axis=1, keepdims=True)[valid], batch["label"][valid]
+    """Rows that are padding or masked have no label."""
+    images = batch["image"].reshape(len(batch["image"]), -1)
+    return images.mean(axis=1, keepdims=True)[batch.valid], batch["label"][batch.valid]
 
 
 def mixed_brightness(batch):
@@ -207,7 +208,7 @@ def test_a_job_of_the_examples_trains(name, tmp_path, monkeypatch):
     job = EXAMPLES / f"{name}.job.textproto"
     seen = []
     with penstock.Loader(job, data_root=folder, batch_size=size) as loader:
-        for part in range(2):  # to fit a linear model, and to judge it
+        for _ in range(2):  # to fit a linear model, and to judge it
             batches = [sample(batch) for batch in itertools.islice(loader, 8)]
             seen.append([np.concatenate(column).astype("float64") for column in zip(*batches)])
     (inputs, targets), (new_inputs, new_targets) = seen
