@@ -12,7 +12,7 @@
 namespace penstock::config {
 namespace {
 
-constexpr int kMaxSets = 1024, kMaxChanges = 16;
+constexpr int kMaxSets = 1024, kMaxChanges = 16, kMaxStarts = 16384;
 constexpr uint64_t kMaxRows = uint64_t{1} << 62;
 constexpr size_t kMaxNames = 32768;  // bytes of all names, which a trainer gets in one message
 
@@ -97,6 +97,34 @@ void CheckWeights(const v1::JobSpec& job, std::vector<Mistake>* out) {
   }
 }
 
+// Checks the place from which the blend continues another one.
+void CheckStart(const v1::BlendStart& start, uint64_t epoch_rows, std::vector<Mistake>* out) {
+  constexpr char kRemedy[] = "; `penstock continue` writes blend.start";
+  const auto add = [&](const std::string& field, const std::string& text) {
+    out->push_back({0, "blend.start" + field, text + kRemedy});
+  };
+  if (start.epoch_rows() == 0 || start.epoch_rows() > kMaxRows) {
+    return add(".epoch_rows", absl::StrCat(start.epoch_rows(), "; it must be from 1 to 2^62"));
+  }
+  if (epoch_rows != 0 && epoch_rows != start.epoch_rows()) {
+    add(".epoch_rows", absl::StrCat(start.epoch_rows(), "; it must be blend.epoch_rows, ", epoch_rows));
+  }
+  if (start.position() > start.epoch_rows()) {
+    return add(".position", absl::StrCat(start.position(), "; an epoch has ", start.epoch_rows(), " rows"));
+  }
+  if (start.epoch() >= kMaxRows / start.epoch_rows()) return add(".epoch", "rows are below 2^62");
+  const uint64_t rows = start.epoch() * start.epoch_rows() + start.position();
+  if (start.sets_size() > kMaxStarts) return add(".sets", absl::StrCat("at most ", kMaxStarts));
+  std::set<std::string> seen;
+  for (const v1::SetStart& set : start.sets()) {
+    if (!IsName(set.key())) add(".sets", absl::StrCat("'", set.key().substr(0, kMaxNameLength), "': ", kNameRule));
+    if (!seen.insert(set.key()).second) add(".sets", absl::StrCat("two entries of '", set.key(), "'"));
+    if (set.rows() > rows) {
+      add(".sets", absl::StrCat(set.key(), ": ", set.rows(), " rows, and the run had ", rows, " before that place"));
+    }
+  }
+}
+
 // Checks the fields of `blend`.
 void CheckEpoch(const v1::JobSpec& job, std::vector<Mistake>* out) {
   const v1::Blend& blend = job.blend();
@@ -114,6 +142,7 @@ void CheckEpoch(const v1::JobSpec& job, std::vector<Mistake>* out) {
     out->push_back({0, "blend.change", "data sets with repeats have no weights to change"});
   }
   CheckWeights(job, out);
+  if (blend.has_start()) CheckStart(blend.start(), blend.epoch_rows(), out);
   const uint32_t batch = job.batch().size();
   if (blend.batches() != v1::Blend::MIXED && batch > 0 && blend.epoch_rows() % batch != 0) {
     out->push_back({0, "blend.epoch_rows",

@@ -30,11 +30,12 @@ std::vector<std::unique_ptr<Command>> ListOf(Commands... commands) {
 
 std::vector<std::unique_ptr<Command>> AllCommands(storage::Storage* storage) {
   return ListOf(NewImport(storage), NewConvert(), NewInit(storage), NewOps(), NewIndex(storage), NewVerify(storage),
-                NewSelect(storage), NewSubmit(storage), NewRead(storage), NewStatus(), NewDescribe(), NewExplain(),
-                NewTop(), NewTrace(), NewSupport(), NewJobs(), NewWorkers(), NewShards(), NewQuarantine(), NewDrain(),
-                NewRevoke(), NewCancel(), NewDelete(), NewPause(), NewResume(), NewHealth(), NewDoctor(), NewToken(),
-                NewPreview(storage), NewBench(storage), NewBake(storage), NewPack(storage), NewCache(),
-                NewCheckConfig(storage), NewFeed(storage), NewFetch(storage), NewSchema(), NewManual(storage));
+                NewSelect(storage), NewSubmit(storage), NewContinue(storage), NewRead(storage), NewStatus(),
+                NewDescribe(), NewExplain(), NewTop(), NewTrace(), NewSupport(), NewJobs(), NewWorkers(), NewShards(),
+                NewQuarantine(), NewDrain(), NewRevoke(), NewCancel(), NewDelete(), NewPause(), NewResume(),
+                NewHealth(), NewDoctor(), NewToken(), NewPreview(storage), NewBench(storage), NewBake(storage),
+                NewPack(storage), NewCache(), NewCheckConfig(storage), NewFeed(storage), NewFetch(storage), NewSchema(),
+                NewManual(storage));
 }
 
 std::string OverviewText(const std::vector<std::unique_ptr<Command>>& commands) {

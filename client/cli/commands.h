@@ -43,6 +43,7 @@ std::unique_ptr<Command> NewSupport();
 std::unique_ptr<Command> NewJobs();
 std::unique_ptr<Command> NewWorkers();
 std::unique_ptr<Command> NewShards();
+std::unique_ptr<Command> NewContinue(storage::Storage* storage);
 std::unique_ptr<Command> NewQuarantine();
 std::unique_ptr<Command> NewDoctor();
 std::unique_ptr<Command> NewDrain();

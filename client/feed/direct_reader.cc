@@ -250,10 +250,10 @@ absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(loader::Loader* loader,
   if (!options.state.empty()) {
     PS_ASSIGN_OR_RETURN(saved, plan::ParseState(options.state));
   }
-  PS_RETURN_IF_ERROR(
-      client::CheckStart({load.spec().name(), job->format.get(), load.order_fingerprint(), job->pipeline_fingerprint,
-                          options.accept_new_pipeline, load.order().single_batch()},
-                         steps, saved));
+  const plan::Cursor start = saved.has_value() ? saved->cursor() : plan::Cursor{options.epoch, 0};
+  PS_RETURN_IF_ERROR(client::CheckStart({load.spec().name(), job->format.get(), load.order_fingerprint(),
+                                         job->pipeline_fingerprint, options.accept_new_pipeline, &load.order()},
+                                        steps, start, saved));
   uint64_t row_bytes = job->format->memory_bytes;
   if (job->format->ragged && load.num_records() > 0) {
     uint64_t bytes = 0;
@@ -262,7 +262,6 @@ absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(loader::Loader* loader,
   }
   const uint64_t step_bytes = row_bytes * (steps.largest() / steps.world_size());
   const uint64_t window = client::WindowSteps(options.prefetch_steps, options.prefetch_bytes, step_bytes);
-  const plan::Cursor start = saved.has_value() ? saved->cursor() : plan::Cursor{options.epoch, 0};
   auto reader = std::make_unique<DirectReader>(std::move(job), steps, start, options.allocator,
                                                (window + kInHand) * (step_bytes + step_bytes / 4 + 65536));
   PS_RETURN_IF_ERROR(reader->Start(loader, {options.rank, start, options.epochs, static_cast<uint32_t>(window)}));

@@ -194,9 +194,10 @@ absl::StatusOr<OpenedSession> SessionOpener::Make() {
   PS_RETURN_IF_ERROR(job.order->CheckBatchRows(sizes.first));
   PS_ASSIGN_OR_RETURN(const plan::Steps steps,
                       plan::Steps::Create(job.positions, sizes, job.last, options_.world_size));
+  const plan::Cursor start{request_.epoch(), request_.position()};
   PS_RETURN_IF_ERROR(CheckStart({job.name, job.format.get(), job.order_fingerprint, job.pipeline_fingerprint,
-                                 options_.accept_new_pipeline, job.order->single_batch()},
-                                steps, saved_));
+                                 options_.accept_new_pipeline, job.order.get()},
+                                steps, start, saved_));
   absl::StatusOr<std::shared_ptr<const plan::View>> view = MakeView(known.view(), job.order->num_records());
   if (absl::IsUnimplemented(view.status())) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -207,7 +208,7 @@ absl::StatusOr<OpenedSession> SessionOpener::Make() {
 
   SessionOptions opened;
   opened.rank = options_.rank;
-  opened.start = {request_.epoch(), request_.position()};
+  opened.start = start;
   opened.epochs = options_.epochs;
   // Estimate ragged columns by the mean record size: no better estimate is known in advance.
   const uint64_t row_bytes = job.format->memory_bytes + (job.format->ragged ? job.mean_record_bytes : 0);

@@ -26,26 +26,48 @@ absl::Status CheckGroups(const StartCheck& check, const plan::Steps& steps) {
 
 // If the rows of a batch belong together, a step of a start inside a batch must not reach into the next one.
 absl::Status CheckSingle(const StartCheck& check, const plan::Steps& steps, uint64_t position) {
-  if (check.single_batch == 0) return absl::OkStatus();
-  const uint64_t inside = position % check.single_batch;
+  const uint64_t batch = check.order->single_batch();
+  if (batch == 0) return absl::OkStatus();
+  const uint64_t inside = position % batch;
   const uint64_t size = steps.sizes().first;  // such a job has no changes of it
   if (inside % size == 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("the state's position ", position, " is row ", inside, " of a batch of ", check.single_batch,
-                   " rows that belong together (blend.batches: SINGLE, or `bucket`), so batches of ", size,
-                   " rows from there on would have rows of two; choose a batch size that divides ",
-                   std::gcd(inside, check.single_batch)));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the state's position ", position, " is row ", inside, " of a batch of ", batch,
+      " rows that belong together (blend.batches: SINGLE, or `bucket`), so batches of ", size,
+      " rows from there on would have rows of two; choose a batch size that divides ", std::gcd(inside, batch)));
+}
+
+std::string PlaceText(const plan::Cursor& place) {
+  return absl::StrCat("epoch ", place.epoch, ", position ", place.position);
+}
+
+// If the job continues a blend, the start is the place from which it does, with a state of that blend, or a later one.
+absl::Status CheckBlendStart(const StartCheck& check, const plan::Cursor& start,
+                             const std::optional<plan::SessionState>& saved) {
+  const plan::BlendStart* const from = check.order->start();
+  if (from == nullptr) return absl::OkStatus();
+  const bool is_before =
+      start.epoch < from->at.epoch || (start.epoch == from->at.epoch && start.position < from->at.position);
+  const bool is_of_it = saved.has_value() && saved->order_fingerprint == from->order;
+  if (!is_before && (!is_of_it || start == from->at)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "job ", check.job, " continues another blend at ", PlaceText(from->at), ", and ",
+      saved.has_value() ? absl::StrCat("the saved state is at ", PlaceText(start)) : "there is no state to continue",
+      "; give the state of that place or a later one of this job, or make the job for your state with `penstock "
+      "continue`"));
 }
 
 }  // namespace
 
-absl::Status CheckStart(const StartCheck& check, const plan::Steps& steps,
+absl::Status CheckStart(const StartCheck& check, const plan::Steps& steps, const plan::Cursor& start,
                         const std::optional<plan::SessionState>& saved) {
   PS_RETURN_IF_ERROR(CheckGroups(check, steps));
+  PS_RETURN_IF_ERROR(CheckBlendStart(check, start, saved));
   if (!saved.has_value()) return absl::OkStatus();
+  const plan::BlendStart* const from = check.order->start();
   plan::SessionState current = *saved;
   current.version = plan::kStateVersion;
-  current.order_fingerprint = check.order_fingerprint;
+  if (from == nullptr || saved->order_fingerprint != from->order) current.order_fingerprint = check.order_fingerprint;
   current.pipeline_fingerprint = check.pipeline_fingerprint;
   PS_RETURN_IF_ERROR(plan::CheckResume(*saved, current, check.accept_new_pipeline));
   if (saved->position > steps.positions()) {

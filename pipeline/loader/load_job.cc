@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "pipeline/loader/data_format.h"
 #include "pipeline/plan/job_order.h"
+#include "pipeline/sources/blend_start.h"
 
 namespace penstock::loader {
 namespace {
@@ -62,6 +63,7 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec
   std::vector<uint64_t> counts;
   for (const sources::SnapshotShard& shard : snapshot.shards()) counts.push_back(shard.record_count);
   PS_ASSIGN_OR_RETURN(job->order_, plan::DataOrderOf(spec, counts, snapshot.set_shards(), snapshot.Groups()));
+  PS_RETURN_IF_ERROR(sources::CheckBlendStart(spec, snapshot, *job->order_));
   const uint64_t data = snapshot.Fingerprint();
   job->record_space_ = RecordSpaceOf(data, job->reader_->features());
   job->decoded_space_ = HashWords({data, job->pipelines_.fingerprint()});

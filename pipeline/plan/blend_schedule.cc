@@ -95,6 +95,12 @@ absl::Status BlendSchedule::Add(uint64_t begin, const std::vector<double>& weigh
   return absl::OkStatus();
 }
 
+void BlendSchedule::ContinueAt(uint64_t place, std::vector<uint64_t> rows) {
+  skipped_ = RowsBefore(place);
+  start_ = place;
+  first_ = std::move(rows);
+}
+
 size_t BlendSchedule::PartOf(uint64_t place) const {
   return static_cast<size_t>(std::upper_bound(begins_.begin() + 1, begins_.end(), place) - begins_.begin()) - 1;
 }
@@ -112,8 +118,10 @@ Blend::Row BlendSchedule::UnitAt(uint64_t place) const {
 }
 
 Blend::Row BlendSchedule::At(uint64_t place) const {
-  const Blend::Row row = UnitAt(place / unit_);
-  return {row.set, row.number * unit_ + place % unit_};
+  const Blend::Row unit = UnitAt(place / unit_);
+  Blend::Row row{unit.set, unit.number * unit_ + place % unit_};
+  if (Continues(place)) row.number = row.number - skipped_[row.set] + first_[row.set];
+  return row;
 }
 
 uint64_t BlendSchedule::PlaceOfUnit(const Blend::Row& row) const {
@@ -125,8 +133,10 @@ uint64_t BlendSchedule::PlaceOfUnit(const Blend::Row& row) const {
 }
 
 uint64_t BlendSchedule::PlaceOf(const Blend::Row& row) const {
-  const uint64_t place = PlaceOfUnit({row.set, row.number / unit_});
-  return place == Blend::kNever ? place : place * unit_ + row.number % unit_;
+  if (!first_.empty() && row.number < first_[row.set]) return Blend::kNever;
+  const uint64_t number = first_.empty() ? row.number : row.number - first_[row.set] + skipped_[row.set];
+  const uint64_t place = PlaceOfUnit({row.set, number / unit_});
+  return place == Blend::kNever ? place : place * unit_ + number % unit_;
 }
 
 uint64_t BlendSchedule::UnitsBefore(size_t set, uint64_t place) const {
@@ -135,8 +145,9 @@ uint64_t BlendSchedule::UnitsBefore(size_t set, uint64_t place) const {
 }
 
 uint64_t BlendSchedule::RowsBefore(size_t set, uint64_t place) const {
-  const uint64_t rows = UnitsBefore(set, place / unit_) * unit_;
-  return place % unit_ != 0 && UnitAt(place / unit_).set == set ? rows + place % unit_ : rows;
+  uint64_t rows = UnitsBefore(set, place / unit_) * unit_;
+  if (place % unit_ != 0 && UnitAt(place / unit_).set == set) rows += place % unit_;
+  return Continues(place) ? rows - skipped_[set] + first_[set] : rows;
 }
 
 std::vector<uint64_t> BlendSchedule::RowsBefore(uint64_t place) const {
@@ -144,6 +155,7 @@ std::vector<uint64_t> BlendSchedule::RowsBefore(uint64_t place) const {
   std::vector<uint64_t> rows = parts_[part].RowsBefore(place / unit_ - begins_[part]);
   for (size_t set = 0; set < rows.size(); ++set) rows[set] = (rows[set] + units_before_[part][set]) * unit_;
   if (place % unit_ != 0) rows[UnitAt(place / unit_).set] += place % unit_;
+  for (size_t set = 0; set < rows.size() && Continues(place); ++set) rows[set] += first_[set] - skipped_[set];
   return rows;
 }
 

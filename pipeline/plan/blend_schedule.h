@@ -38,6 +38,10 @@ class BlendSchedule {
                                               const std::vector<WeightChange>& changes, std::optional<uint64_t> seed,
                                               Blend::Block block = {}, uint64_t unit = 1);
 
+  // Lets each data set continue at `place` with its row number rows[set]: the rows from there on have the numbers from
+  // rows[set] on. Nothing changes before the place. Call it at most once, with a number for each data set.
+  void ContinueAt(uint64_t place, std::vector<uint64_t> rows);
+
   uint64_t unit() const { return unit_; }
   size_t parts() const { return parts_.size(); }
   // Returns the first place of each part. The first one is 0.
@@ -49,6 +53,7 @@ class BlendSchedule {
 
   // As in Blend, in rows. Any place is valid. O(log parts) more.
   Blend::Row At(uint64_t place) const;
+  // A row that was before the place of ContinueAt() has no place.
   uint64_t PlaceOf(const Blend::Row& row) const;
   uint64_t RowsBefore(size_t set, uint64_t place) const;
   std::vector<uint64_t> RowsBefore(uint64_t place) const;
@@ -59,6 +64,7 @@ class BlendSchedule {
                    Blend::Block block);
   // These have units in the place of rows.
   size_t PartOf(uint64_t place) const;
+  bool Continues(uint64_t place) const { return !first_.empty() && place >= start_; }
   Blend::Row UnitAt(uint64_t place) const;
   uint64_t PlaceOfUnit(const Blend::Row& row) const;
   uint64_t UnitsBefore(size_t set, uint64_t place) const;
@@ -67,6 +73,9 @@ class BlendSchedule {
   std::vector<uint64_t> begins_;
   std::vector<Blend> parts_;
   std::vector<std::vector<uint64_t>> units_before_;  // by part, by data set: its units in the parts before
+  // Of ContinueAt(), by data set: the number of its first row from start_ on, and its rows of this schedule before.
+  uint64_t start_ = 0;
+  std::vector<uint64_t> first_, skipped_;
 };
 
 }  // namespace penstock::plan

@@ -132,6 +132,17 @@ absl::Status DataOrder::MakeBlend(const std::vector<uint64_t>& counts, const Ble
   num_positions_ = static_cast<uint64_t>(rows);
   batch_ = blend.batch;
   single_ = blend.single && blend.batch > 0;
+  return blend.start.has_value() ? Continue(*blend.start) : absl::OkStatus();
+}
+
+absl::Status DataOrder::Continue(const BlendStart& start) {
+  if (start.epoch_rows != num_positions_) {
+    return absl::InvalidArgumentError(absl::StrCat("blend.start: an epoch has ", num_positions_,
+                                                   " rows, and that of the blend that it continues had ",
+                                                   start.epoch_rows, "; set blend.epoch_rows: ", start.epoch_rows));
+  }
+  blend_->ContinueAt(start.place(), start.rows);
+  start_ = start;
   return absl::OkStatus();
 }
 
@@ -224,7 +235,9 @@ DataOrder::FirstPasses DataOrder::FirstPassesOf(uint64_t epoch) const {
     return passes;
   }
   std::vector<uint64_t> rows;
-  if (blend_.has_value()) rows = blend_->RowsBefore(epoch * num_positions_);
+  uint64_t first = epoch * num_positions_;
+  if (start_.has_value() && epoch == start_->at.epoch) first = start_->place();
+  if (blend_.has_value()) rows = blend_->RowsBefore(first);
   passes.reserve(parts());
   for (uint32_t part = 0; part < parts(); ++part) {
     const uint64_t pass = sorted_.has_value() ? epoch * options_.repeats : rows[part] / records_of_part(part);
@@ -333,7 +346,15 @@ uint64_t DataOrder::Fingerprint(uint64_t snapshot_fingerprint) const {
     print.Add(begins[part]).Add(blend_->part(part).block_rows());
     for (uint32_t set = 0; set < sets(); ++set) print.Add(blend_->part(part).count(set));
   }
+  if (start_.has_value()) {
+    print.Add(std::string_view("start")).Add(start_->place());
+    for (const uint64_t rows : start_->rows) print.Add(rows);
+  }
   return print.value();
+}
+
+uint64_t DataOrder::SetFingerprint(uint32_t set, uint64_t content) const {
+  return OrderFingerprint(content, parts_[set].options, kBlendPlanVersion);
 }
 
 EpochOrder::EpochOrder(std::shared_ptr<const DataOrder> order, uint64_t epoch,

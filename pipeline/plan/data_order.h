@@ -50,6 +50,15 @@ enum class EpochEnd : uint8_t {
   kShortest = 1,  // the data set that takes the fewest
 };
 
+// The place from which a blend continues another one.
+struct BlendStart {
+  uint64_t order = 0;  // the other one's fingerprint
+  Cursor at;
+  uint64_t epoch_rows = 0;          // of both
+  std::vector<uint64_t> rows = {};  // by data set: its rows before the place
+  uint64_t place() const { return at.epoch * epoch_rows + at.position; }
+};
+
 struct BlendOptions {
   std::vector<NamedSet> sets;
   uint64_t epoch_rows = 0;  // rows of an epoch
@@ -57,6 +66,7 @@ struct BlendOptions {
   std::vector<WeightChange> changes = {};
   uint64_t batch = 0;   // not 0: rows of a batch; all batches have the same numbers of rows of each data set
   bool single = false;  // with `batch`: each batch has the rows of one data set instead
+  std::optional<BlendStart> start = {};
 };
 
 // A record, by the data set (0 if there are no names), the shard in the set, and the number in the shard.
@@ -100,7 +110,7 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   // Creates the order of a snapshot whose shards have `counts` records. Without `blend` it has plan version 1. With
   // `blend`, the epoch is as long as epoch_rows, the sum of all repeats, or `end` demand, and with `batch` a multiple
   // of it. Returns the errors of EpochPlan::Create() and Blend::Create(), and InvalidArgument if a data set has no
-  // records.
+  // records, or if the blend continues one whose epochs had other lengths.
   static absl::StatusOr<std::shared_ptr<const DataOrder>> Create(const std::vector<uint64_t>& counts,
                                                                  const PlanOptions& options,
                                                                  const std::optional<BlendOptions>& blend);
@@ -157,6 +167,8 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   std::vector<SetProgress> ProgressAt(const Cursor& cursor) const;
   // Returns the blend of the parts through all epochs, or null for version 1 and for sorted groups.
   const BlendSchedule* blend() const { return blend_.has_value() ? &*blend_ : nullptr; }
+  // Returns the place from which the blend continues another one, or null. Rows before it are those of no run.
+  const BlendStart* start() const { return start_.has_value() ? &*start_ : nullptr; }
   // Return the data set of a shard or a record. shard < offsets().num_shards(), record < num_records().
   uint32_t SetOf(uint64_t shard) const;
   uint32_t SetOfRecord(uint64_t record) const;
@@ -171,6 +183,8 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   // Returns a fingerprint of the order. Two jobs with the same fingerprint have the same row at every position of every
   // epoch.
   uint64_t Fingerprint(uint64_t snapshot_fingerprint) const;
+  // Returns the same for the passes of one data set, of which `content` identifies the records. set < sets().
+  uint64_t SetFingerprint(uint32_t set, uint64_t content) const;
 
  private:
   friend class EpochOrder;
@@ -198,6 +212,7 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   static absl::StatusOr<std::shared_ptr<DataOrder>> Begin(const std::vector<uint64_t>& counts,
                                                           const PlanOptions& options);
   absl::Status MakeBlend(const std::vector<uint64_t>& counts, const BlendOptions& blend);
+  absl::Status Continue(const BlendStart& start);
   absl::Status MakeGroups(const Grouping& grouping);
   absl::Status MakeShares(const Grouping& grouping);
   FirstPasses FirstPassesOf(uint64_t epoch) const;
@@ -226,6 +241,7 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   std::shared_ptr<const GroupMap> groups_;  // null: the parts are the data sets
   std::optional<BlendSchedule> blend_;      // nullopt: version 1, or
   std::optional<SortedOrder> sorted_;       // groups that follow each other
+  std::optional<BlendStart> start_;         // of a blend that continues another one
   uint64_t batch_ = 0;                      // not 0: rows of a batch of the order
   bool single_ = false;                     // with batch_: the rows of a batch belong together
   uint64_t num_positions_ = 0;

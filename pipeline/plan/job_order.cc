@@ -63,6 +63,18 @@ std::vector<WeightChange> ChangesOf(const v1::JobSpec& job) {
   return changes;
 }
 
+std::optional<BlendStart> StartOf(const v1::JobSpec& job) {
+  if (!job.blend().has_start()) return std::nullopt;
+  const v1::BlendStart& from = job.blend().start();
+  BlendStart start{.order = from.order(), .at = {from.epoch(), from.position()}, .epoch_rows = from.epoch_rows()};
+  for (const v1::Dataset& dataset : job.dataset()) {
+    const auto found = std::find_if(from.sets().begin(), from.sets().end(),
+                                    [&](const v1::SetStart& set) { return set.key() == dataset.name(); });
+    start.rows.push_back(found == from.sets().end() ? 0 : found->rows());
+  }
+  return start;
+}
+
 // Returns how the groups of `step` take turns.
 absl::StatusOr<Grouping> GroupingOf(const v1::JobSpec& job, const v1::Select& step, RecordGroups groups) {
   Grouping grouping;
@@ -122,6 +134,7 @@ absl::StatusOr<std::shared_ptr<const DataOrder>> DataOrderOf(const v1::JobSpec& 
                           .repeats = dataset.repeats()});
   }
   blend.changes = ChangesOf(job);
+  blend.start = StartOf(job);
   return DataOrder::Create(counts, options, blend);
 }
 

@@ -118,7 +118,8 @@ absl::Status CheckResume(const SessionState& saved, const SessionState& current,
                      "blend.batches: batch.size) have changed, so "
                      "epoch ",
                      saved.epoch, ", position ", saved.position,
-                     " is another record now. Submit the job as it was, or start without the state"));
+                     " is another record now. Submit the job as it was, or start without the state. To continue a run "
+                     "with another blend, see `penstock continue --help`"));
   }
   if (saved.pipeline_fingerprint != current.pipeline_fingerprint && !accept_new_pipeline) {
     return ResumeError(

@@ -150,6 +150,17 @@ uint64_t Snapshot::Fingerprint() const {
   return print.value();
 }
 
+uint64_t Snapshot::ContentOfSet(uint32_t set) const {
+  penstock::Fingerprint print;
+  print.Add(std::string_view("penstock set 1"));
+  for (const SnapshotShard& shard : shards_) {
+    if (shard.set != set) continue;
+    print.Add(shard.record_count).Add(shard.content_hash);
+    if (shard.slice) print.Add(shard.slice->of).Add(shard.slice->first).Add(shard.slice->stride);
+  }
+  return print.value();
+}
+
 absl::Status ChangedFile(absl::string_view path, absl::string_view why) {
   return absl::FailedPreconditionError(
       absl::StrCat(path, ": this is not the file that the job was submitted with: ", why,

@@ -91,6 +91,9 @@ class Snapshot {
   // the shards of each data set, are equal.
   // It ignores file sizes and mtimes, because recompressed shards hold the same records. The same in every release.
   uint64_t Fingerprint() const;
+  // Returns a fingerprint of the records of a data set, in their order: of counts, content hashes and slices, not of
+  // names. The same in every release.
+  uint64_t ContentOfSet(uint32_t set) const;
 
  private:
   void FillPlaces();

@@ -40,6 +40,22 @@ TEST(BlendCheck, TakesOneDataSetOrABlend) {
   EXPECT_EQ(BlendMistakesOf(absl::StrCat(kTwo, " blend { epoch: SHORTEST } order { repeats: 2 }")), "");
 }
 
+TEST(BlendCheck, NamesTheFieldOfAWrongStart) {
+  const auto with = [](const std::string& start, const std::string& more = "") {
+    return BlendMistakesOf(absl::StrCat(kTwo, " blend { ", more, " start { ", start, " } }"));
+  };
+  EXPECT_EQ(with("epoch: 2 position: 96 epoch_rows: 96 sets { key: 'web' rows: 288 } sets { key: 'old' }"), "");
+  EXPECT_EQ(with("epoch_rows: 96", "epoch_rows: 96"), "");
+  EXPECT_THAT(with(""), HasSubstr("blend.start.epoch_rows: 0; it must be from 1 to 2^62; `penstock continue` writes"));
+  EXPECT_THAT(with("epoch_rows: 9", "epoch_rows: 8"), HasSubstr("blend.start.epoch_rows: 9; it must be blend.epoch_r"));
+  EXPECT_THAT(with("epoch_rows: 9 position: 10"), HasSubstr("blend.start.position: 10; an epoch has 9 rows"));
+  EXPECT_THAT(with("epoch_rows: 9 epoch: 999999999999999999"), HasSubstr("blend.start.epoch: rows are below 2^62"));
+  EXPECT_THAT(with("epoch_rows: 9 position: 8 sets { key: 'a b' }"), HasSubstr("blend.start.sets: 'a b': only"));
+  EXPECT_THAT(with("epoch_rows: 9 position: 8 sets { key: 'a' } sets { key: 'a' }"), HasSubstr("two entries of 'a'"));
+  EXPECT_THAT(with("epoch_rows: 9 position: 8 sets { key: 'a' rows: 9 }"),
+              HasSubstr("blend.start.sets: a: 9 rows, and the run had 8 before that place"));
+}
+
 TEST(BlendCheck, NamesTheDataSetAndTheWayOut) {
   EXPECT_THAT(BlendMistakesOf(kTwo), HasSubstr("dataset[1]: several data sets need a blend: add blend { }"));
   EXPECT_THAT(BlendMistakesOf("dataset { weight: 2 }"), HasSubstr("dataset[0].weight: it is the share of a data set"));

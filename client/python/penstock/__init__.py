@@ -14,7 +14,8 @@ from ._convert_source import ConvertedColumn
 from ._errors import ConfigurationError, DataError, FeederDied, MachineError, PenstockError, TimeoutError
 from ._expressions import col
 from ._feeder import shutdown
-from ._jobs import Job, Preview, cancel, init, preview, status, submit
+from ._job_commands import Preview, cancel, continue_blend, init, preview, status, submit
+from ._jobs import Job
 from ._loader import Loader
 from ._map import MappedLoader
 from ._program import find_program
@@ -46,6 +47,7 @@ __all__ = [
     "TimeoutError",
     "cancel",
     "col",
+    "continue_blend",
     "convert",
     "find_place",
     "find_program",

@@ -15,7 +15,13 @@ from ._schema import SCHEMA, Field, field_name, python_name
 from ._textproto import number, quoted
 from ._tracebacks import public
 
-_INTEGERS = {"int32": (-(1 << 31), 1 << 31), "int64": (-(1 << 63), 1 << 63), "uint32": (0, 1 << 32), "uint64": (0, 1 << 64)}
+_INTEGERS = {
+    "int32": (-(1 << 31), 1 << 31),
+    "int64": (-(1 << 63), 1 << 63),
+    "uint32": (0, 1 << 32),
+    "uint64": (0, 1 << 64),
+    "fixed64": (0, 1 << 64),
+}
 
 
 def _unknown_field(message: str, name: str, known: Iterable[str]) -> ConfigurationError:

@@ -181,11 +181,13 @@ class Blend(Message):
         epoch_rows: rows of an epoch; 0: `epoch` or `repeats` decide
         epoch: the end of an epoch
         change: in the order of `at_rows`
+        start: if it continues another blend
     """
     epoch_rows: int
     epoch: Literal["LONGEST", "SHORTEST"]
     batches: Literal["MIXED", "EXACT", "SINGLE"]
     change: List[WeightChange]
+    start: BlendStart
     def __init__(
         self,
         *,
@@ -193,6 +195,30 @@ class Blend(Message):
         epoch: Optional[Literal["LONGEST", "SHORTEST"]] = ...,
         batches: Optional[Literal["MIXED", "EXACT", "SINGLE"]] = ...,
         change: Optional[Union[Union[WeightChange, Mapping[str, Any]], Sequence[Union[WeightChange, Mapping[str, Any]]]]] = ...,
+        start: Optional[Union[BlendStart, Mapping[str, Any]]] = ...,
+    ) -> None: ...
+
+class BlendStart(Message):
+    """The place of a run from which a blend continues another one. `penstock continue` makes it from a state of that run. From there on, each data set continues with its next row. A data set that `sets` lacks begins with its first row.
+
+        order: the order fingerprint of the state
+        position: in the epoch
+        epoch_rows: rows of an epoch, as before and after the place
+        sets: also those of data sets that only an earlier blend of the run had
+    """
+    order: int
+    epoch: int
+    position: int
+    epoch_rows: int
+    sets: List[SetStart]
+    def __init__(
+        self,
+        *,
+        order: Optional[int] = ...,
+        epoch: Optional[int] = ...,
+        position: Optional[int] = ...,
+        epoch_rows: Optional[int] = ...,
+        sets: Optional[Union[Union[SetStart, Mapping[str, Any]], Sequence[Union[SetStart, Mapping[str, Any]]]]] = ...,
     ) -> None: ...
 
 class Boxes(Message):
@@ -1384,6 +1410,24 @@ class Select(Message):
         sort: Optional[Union[Sort, Mapping[str, Any]]] = ...,
         bucket: Optional[Union[Bucket, Mapping[str, Any]]] = ...,
         pack: Optional[Union[Pack, Mapping[str, Any]]] = ...,
+    ) -> None: ...
+
+class SetStart(Message):
+    """Fields:
+
+        key: the name of the data set
+        rows: its rows before the place
+        order: a fingerprint of its records and their order: a changed data set is rejected
+    """
+    key: str
+    rows: int
+    order: int
+    def __init__(
+        self,
+        *,
+        key: Optional[str] = ...,
+        rows: Optional[int] = ...,
+        order: Optional[int] = ...,
     ) -> None: ...
 
 class SetWeight(Message):

@@ -22,6 +22,7 @@ TYPES = {
     "string": "str",
     "uint32": "int",
     "uint64": "int",
+    "fixed64": "int",
 }
 HEAD = '''"""{doc}
 

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "pipeline/plan/job_slices.h"
 #include "pipeline/sources/npy/npy_container.h"
-#include "server/common/snapshot_proto.h"
+#include "pipeline/sources/snapshot_proto.h"
 
 namespace penstock::coordinator {
 
@@ -17,7 +17,7 @@ void Slice(const v1::Dataset& dataset, std::span<v1::Shard> shards) {
   const std::vector<plan::RecordRun> kept = plan::KeptRuns(dataset, counts);
   for (size_t i = 0; i < kept.size(); ++i) {
     v1::Shard& shard = shards[i];
-    sources::SnapshotShard sliced = server::SnapshotShardOf(shard);
+    sources::SnapshotShard sliced = sources::SnapshotShardOf(shard);
     sliced.Slice(kept[i].first, kept[i].stride, kept[i].count);
     if (!sliced.slice) continue;
     shard.set_indexed_records(sliced.slice->of);

@@ -15,7 +15,8 @@
 #include "pipeline/plan/job_slices.h"
 #include "pipeline/plan/set_selections.h"
 #include "pipeline/plan/steps.h"
-#include "server/common/snapshot_proto.h"
+#include "pipeline/sources/blend_start.h"
+#include "pipeline/sources/snapshot_proto.h"
 #include "server/coordinator/snapshot_pieces.h"
 #include "server/coordinator/state/coordinator_state.h"
 #include "server/coordinator/state/event_log.h"
@@ -303,7 +304,7 @@ absl::Status CoordinatorState::FillDerived(JobEntry* entry) const {
     entry->roots.insert(shard.root());
     records.push_back(shard.records());
     bytes.push_back(shard.data_bytes());
-    shards.push_back(server::SnapshotShardOf(shard));
+    shards.push_back(sources::SnapshotShardOf(shard));
     return true;
   });
   const auto& set_shards = job.snapshot().set_shards();
@@ -313,6 +314,7 @@ absl::Status CoordinatorState::FillDerived(JobEntry* entry) const {
                                                 {groups.begin(), groups.end()}));
   PS_ASSIGN_OR_RETURN(const auto order,
                       plan::DataOrderOf(job.spec(), records, snapshot.set_shards(), snapshot.Groups()));
+  PS_RETURN_IF_ERROR(sources::CheckBlendStart(job.spec(), snapshot, *order));
   entry->epoch_rows = order->num_positions();
   entry->blend = order->sets() > 1 ? order : nullptr;
   job.mutable_snapshot()->set_fingerprint(snapshot.Fingerprint());

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/common/snapshot_proto.h"
+#include "pipeline/sources/snapshot_proto.h"
 
 namespace penstock::worker {
 
@@ -39,7 +39,7 @@ bool IndexPrefetch::Run(const v1::Job& job, const std::stop_token& stop, absl::F
   const uint64_t removals = indexes_->removals();
   if (std::exchange(removals_, removals) != removals) done_.clear();
   const absl::StatusOr<loader::IndexProvider> provider = indexes_->ProviderFor(job, roots_);
-  const absl::StatusOr<sources::Snapshot> snapshot = server::SnapshotOf(job.snapshot());
+  const absl::StatusOr<sources::Snapshot> snapshot = sources::SnapshotOf(job.snapshot());
   if (!provider.ok() || !snapshot.ok()) return true;  // the job cannot be opened either, which reports the error
   for (const int i : ShardsToServe(job, worker_id_)) {
     if (stop.stop_requested() || !wanted()) return true;

@@ -28,7 +28,7 @@ absl::StatusOr<std::shared_ptr<const loader::LoadJob>> BuildLoadJob(storage::Sto
                                                                     const std::vector<sources::DataRoot>& roots,
                                                                     loader::IndexProvider indexes,
                                                                     loader::DatasetReader::Options options) {
-  PS_ASSIGN_OR_RETURN(sources::Snapshot snapshot, server::SnapshotOf(job.snapshot()));
+  PS_ASSIGN_OR_RETURN(sources::Snapshot snapshot, sources::SnapshotOf(job.snapshot()));
   if (job.spec().limits().max_record_bytes() != 0) options.max_record_bytes = job.spec().limits().max_record_bytes();
   options.features = loader::SetFeaturesOf(snapshot.containers(), job.spec());
   options.selects = plan::HasSelection(job.snapshot());

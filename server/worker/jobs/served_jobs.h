@@ -19,7 +19,7 @@
 #include "pipeline/augment/conformance.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/sources/dataset_files.h"
-#include "server/common/snapshot_proto.h"
+#include "pipeline/sources/snapshot_proto.h"
 #include "server/worker/indexes/shard_indexes.h"
 
 namespace penstock::worker {

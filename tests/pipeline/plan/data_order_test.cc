@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/hash.h"
@@ -210,6 +213,91 @@ TEST(DataOrder, AWeightOrASetMoreChangesNothingInTheOthers) {
   for (const uint32_t set : {0u, 1u, 2u}) EXPECT_EQ(rows_of(before, set), rows_of(after, set)) << set;
 }
 
+// A row of a set, as (pass, number in the set).
+using SetRow = std::pair<uint64_t, uint64_t>;
+
+// Returns the first rows of each set by name, from a cursor on.
+std::map<std::string, std::vector<SetRow>> RowsBySet(const OrderPtr& order, Cursor from, uint64_t rows) {
+  std::map<std::string, std::vector<SetRow>> by_set;
+  for (uint64_t left = rows; left > 0; ++from.epoch, from.position = 0) {
+    const EpochOrder epoch = order->Epoch(from.epoch);
+    for (; from.position < order->num_positions() && left > 0; ++from.position, --left) {
+      const PlannedRow row = epoch.RowAt(from.position);
+      by_set[order->set_name(order->SetOfRecord(row.record))].push_back({row.epoch, row.number});
+      EXPECT_EQ(epoch.PositionOf(row.record, row.epoch), from.position);
+      EXPECT_EQ(order->PlaceOf(row, 0), from);
+    }
+  }
+  return by_set;
+}
+
+// Other weights, a set less and a set more, batches of each kind, and any place: also inside a batch, and again in the
+// run that continued.
+TEST(DataOrder, ABlendContinuesAnotherOneWithTheNextRowOfEachSet) {
+  const PlanOptions options = {.seed = 4, .chunk_records = 4, .window_chunks = 3};
+  std::mt19937_64 random(26);
+  for (int round = 0; round < 60; ++round) {
+    SCOPED_TRACE(round);
+    const auto weight = [&] { return 1 + static_cast<double>(random() % 9); };
+    BlendOptions first = Three();
+    first.epoch_rows = 96;
+    const OrderPtr run = Make(kCounts, options, first);
+    auto expected = RowsBySet(run, {0, 0}, 6000);
+    std::map<std::string, uint64_t> had;
+    OrderPtr before = run;
+    Cursor at{random() % 4, random() % 97};
+    for (int again = 0; again < 2; ++again) {
+      BlendOptions next = {.sets = {{"c", 1, weight()}, {"a", 3, weight()}, {"new", 1, weight()}}, .epoch_rows = 96};
+      next.batch = round % 3 == 0 ? 0 : 24;
+      next.single = round % 3 == 2;
+      if (round % 2 == 0) next.changes = {{.at_rows = 64 * (random() % 20), .weights = {weight(), weight(), weight()}}};
+      BlendStart start{.order = before->Fingerprint(1), .at = at, .epoch_rows = 96};
+      const std::vector<SetProgress> progress = before->ProgressAt(at);
+      for (uint32_t set = 0; set < before->sets(); ++set) had[before->set_name(set)] = progress[set].rows;
+      for (const NamedSet& set : next.sets) start.rows.push_back(had[set.name]);
+      next.start = start;
+      const OrderPtr order = Make({5, 30, 0, 17, 64}, options, next);
+      if (!expected.contains("new")) {
+        expected["new"] = RowsBySet(Make({64}, options, {.sets = {{"new", 1, 1}}}), {0, 0}, 2000)["new"];
+      }
+      for (const auto& [name, rows] : RowsBySet(order, at, 400)) {
+        const std::vector<SetRow>& all = expected[name];
+        for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows[i], all[had[name] + i]) << name << " row " << i;
+      }
+      const std::vector<SetProgress> there = order->ProgressAt(at);
+      for (uint32_t set = 0; set < 3; ++set) EXPECT_EQ(there[set].rows, had[order->set_name(set)]);
+      const PlannedRow earlier = run->Epoch(0).RowAt(0);  // if it is of "a", it has come already
+      if (at != Cursor{0, 0} && run->set_name(run->SetOfRecord(earlier.record)) == "a") {
+        EXPECT_EQ(order->PlaceOf(order->RowOf(5 + earlier.number, 0), 0), std::nullopt);
+      }
+      before = order;
+      at = {at.epoch + random() % 3, 96};
+    }
+  }
+}
+
+TEST(DataOrder, AnEpochKeepsItsLengthInABlendThatContinues) {
+  BlendOptions next = Three();
+  next.epoch_rows = 100;
+  next.start = BlendStart{.order = 1, .at = {0, 8}, .epoch_rows = 96, .rows = {5, 2, 1}};
+  EXPECT_THAT(DataOrder::Create(kCounts, {}, next).status().ToString(),
+              HasSubstr("an epoch has 100 rows, and that of the blend that it continues had 96; set "
+                        "blend.epoch_rows: 96"));
+}
+
+TEST(DataOrder, TheFingerprintOfASetIsThatOfItsPassesAlone) {
+  const OrderPtr order = Make(kCounts, {.seed = 1}, Three());
+  BlendOptions other = Three();
+  other.sets[0].weight = 99;
+  EXPECT_EQ(Make(kCounts, {.seed = 1}, other)->SetFingerprint(0, 7), order->SetFingerprint(0, 7)) << "weight";
+  EXPECT_NE(order->SetFingerprint(0, 8), order->SetFingerprint(0, 7)) << "content";
+  EXPECT_NE(order->SetFingerprint(1, 7), order->SetFingerprint(0, 7)) << "name";
+  EXPECT_NE(Make(kCounts, {.seed = 2}, Three())->SetFingerprint(0, 7), order->SetFingerprint(0, 7)) << "seed";
+  EXPECT_NE(Make(kCounts, {.seed = 1, .shuffle = Shuffle::kFull}, Three())->SetFingerprint(0, 7),
+            order->SetFingerprint(0, 7))
+      << "shuffle";
+}
+
 TEST(DataOrder, EachPropertyOfTheOrderChangesItsFingerprint) {
   const auto print = [](const PlanOptions& options, const BlendOptions& blend, uint64_t snapshot = 1) {
     return Make(kCounts, options, blend)->Fingerprint(snapshot);
@@ -246,6 +334,17 @@ TEST(DataOrder, EachPropertyOfTheOrderChangesItsFingerprint) {
   other.sets[0].shards = 2;
   other.sets[1].shards = 2;
   EXPECT_NE(print({.seed = 1}, other), base) << "shards of a set";
+  other = Three();
+  other.epoch_rows = 96;
+  const uint64_t anew = print({.seed = 1}, other);
+  other.start = BlendStart{.order = 1, .at = {0, 8}, .epoch_rows = 96, .rows = {5, 2, 1}};
+  const uint64_t continued = print({.seed = 1}, other);
+  EXPECT_NE(continued, anew) << "start";
+  other.start->rows[0] = 4;
+  EXPECT_NE(print({.seed = 1}, other), continued) << "rows at the start";
+  other.start->rows[0] = 5;
+  other.start->at.position = 9;
+  EXPECT_NE(print({.seed = 1}, other), continued) << "place of the start";
   EXPECT_NE(print({.seed = 2}, Three()), base) << "seed";
   EXPECT_NE(print({.seed = 1, .shuffle = Shuffle::kFull}, Three()), base) << "shuffle";
   EXPECT_NE(print({.seed = 1, .repeats = 2}, Three()), base) << "repeats";

@@ -162,7 +162,7 @@ TEST_F(TasksTest, AShardThatCannotBeWalkedIsRejectedWithARemedy) {
 }
 
 TEST_F(TasksTest, AFileThatDiffersFromTheSnapshotIsNamed) {
-  const sources::SnapshotShard shard = server::SnapshotOf(job_.snapshot())->shards()[0];
+  const sources::SnapshotShard shard = sources::SnapshotOf(job_.snapshot())->shards()[0];
   support::WriteShard(dataset_.files[0], {"another"});
   const auto index = indexes_.Get(shard, dataset_.files[0], sources::IndexOptions());
   EXPECT_EQ(index.status().code(), absl::StatusCode::kFailedPrecondition);
