@@ -52,9 +52,9 @@ enum class EpochEnd : uint8_t {
 
 // The place from which a blend continues another one.
 struct BlendStart {
-  uint64_t order = 0;  // the other one's fingerprint
+  uint64_t order = 0;  // fingerprint of the other order
   Cursor at;
-  uint64_t epoch_rows = 0;          // of both
+  uint64_t epoch_rows = 0;          // both have it
   std::vector<uint64_t> rows = {};  // by data set: its rows before the place
   uint64_t place() const { return at.epoch * epoch_rows + at.position; }
 };
@@ -241,7 +241,7 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   std::shared_ptr<const GroupMap> groups_;  // null: the parts are the data sets
   std::optional<BlendSchedule> blend_;      // nullopt: version 1, or
   std::optional<SortedOrder> sorted_;       // groups that follow each other
-  std::optional<BlendStart> start_;         // of a blend that continues another one
+  std::optional<BlendStart> start_;         // set: the blend continues another one
   uint64_t batch_ = 0;                      // not 0: rows of a batch of the order
   bool single_ = false;                     // with batch_: the rows of a batch belong together
   uint64_t num_positions_ = 0;
