@@ -87,8 +87,9 @@ void CheckWindow(const v1::Dataset& dataset, const std::string& field, std::vect
   if (source != v1::Source::AUTO && source != v1::Source::NPY && !HasNumbers(source)) {
     out->push_back({0, field + ".window",
                     absl::StrCat("it is for arrays (NPY, UINT16, UINT32, INT32), not for ",
-                                 v1::Source::Kind_Name(source), "; leave it out",
-                                 source == v1::Source::MEGATRON ? ", or name the type of the numbers as source" : "")});
+                                 v1::Source::Kind_Name(source), "; leave it out, or ",
+                                 source == v1::Source::MEGATRON ? "name the type of the numbers as source"
+                                                                : "write select { window { size: 24 } }")});
   }
   constexpr uint64_t kMost = uint64_t{1} << 31;
   if (dataset.window().has_end()) {

@@ -39,11 +39,14 @@ class SelectCheck {
         grouping_ = i;
         CheckPlace(NameOf(step));
       }
-      if (packing_ >= 0 && !counts) {
-        Say("",
-            absl::StrCat("it must stand before select[", packing_, "], a `pack`: only steps that count may follow it"));
+      if (rows_ >= 0 && plan::MakesRows(step)) {
+        Say("", absl::StrCat("select[", rows_, "], a `", NameOf(dataset_.select(rows_)),
+                             "`, makes rows of the records already; a job has one `pack` or `window`"));
+      } else if (rows_ >= 0 && !counts) {
+        Say("", absl::StrCat("it must stand before select[", rows_, "], a `", NameOf(dataset_.select(rows_)),
+                             "`: only steps that count may follow it"));
       }
-      if (step.has_pack()) packing_ = i;
+      if (plan::MakesRows(step)) rows_ = i;
       CheckStep(step);
     }
     place_ = field_;
@@ -107,6 +110,8 @@ class SelectCheck {
         return CheckBy(".bucket.by", step.bucket().by(), "len(tokens)");
       case v1::Select::kPack:
         return CheckPack(step.pack());
+      case v1::Select::kWindow:
+        return CheckWindow(step.window());
       case v1::Select::STEP_NOT_SET:
         return Say("", kNoStep);
     }
@@ -140,8 +145,25 @@ class SelectCheck {
     }
   }
 
-  // Returns the field of a step that makes groups.
+  void CheckWindow(const v1::RecordWindow& window) {
+    if (dataset_.format() == v1::RAW) return Say(".window", "it does not work with records of format RAW");
+    const plan::WindowOptions options = plan::WindowOptionsOf(window);
+    if (options.size < 1 || options.size > plan::kMaxWindowRecords) {
+      return Say(".window.size",
+                 absl::StrCat(options.size, ": give the number of records of a window, from 1 to 2^20"));
+    }
+    const auto check = [this](const char* field, uint64_t value) {
+      if (value < 1 || value > plan::kMaxWindowStep) Say(field, absl::StrCat(value, ": it must be from 1 to 2^32 - 1"));
+    };
+    check(".window.stride", options.stride);
+    check(".window.step", options.step);
+    if (!window.by().empty()) CheckExpression(".window.by", window.by());
+  }
+
+  // Returns the field of a step that makes groups or rows.
   static const char* NameOf(const v1::Select& step) {
+    if (step.has_pack()) return "pack";
+    if (step.has_window()) return "window";
     return step.has_balance() ? "balance" : step.has_weights() ? "weights" : step.has_sort() ? "sort" : "bucket";
   }
 
@@ -181,7 +203,7 @@ class SelectCheck {
   std::string place_;  // the step
   int counting_ = -1;  // the last step that counts records
   int grouping_ = -1;  // the last step that makes groups
-  int packing_ = -1;   // the last step that packs records
+  int rows_ = -1;      // the last step that makes rows of records
 };
 
 }  // namespace

@@ -108,9 +108,9 @@ std::string JobText(const v1::DescribeReply& reply) {
   facts.Add("paused by", job.paused_by());
   if (job.next().state() == v1::FAILED) facts.Add("replacement", absl::StrCat("failed: ", job.next().error()));
   const bool selects = job.whole_records() > 0;
-  const std::string kept = plan::PacksRecords(reply.spec()) ? absl::StrCat(Count(job.records(), "row"), " of ")
-                           : selects                        ? absl::StrCat(Count(job.records()), " of ")
-                                                            : "";
+  const std::string kept = plan::MakesRows(reply.spec()) ? absl::StrCat(Count(job.records(), "row"), " of ")
+                           : selects                     ? absl::StrCat(Count(job.records()), " of ")
+                                                         : "";
   facts.Add("data", absl::StrCat(kept, Count(selects ? job.whole_records() : job.records(), "record"), " in ",
                                  Count(job.shards(), "shard"), ", ", HumanBytes(job.bytes())));
   if (job.left_out() > 0) facts.Add("left out", LeftOutText(job.left_out()));

@@ -43,9 +43,9 @@ std::string Deterministic(const google::protobuf::Message& message) {
   return bytes;
 }
 
-// Increase these when masks, warps with filter BILINEAR, or packs give other bytes. States of all other jobs stay
-// valid, because the fingerprint of a job without them does not include them.
-constexpr uint64_t kMaskVersion = 1, kBilinearVersion = 1, kPackVersion = 1;
+// Increase these when masks, warps with filter BILINEAR, packs or windows of records give other bytes. States of all
+// other jobs stay valid, because the fingerprint of a job without them does not include them.
+constexpr uint64_t kMaskVersion = 1, kBilinearVersion = 1, kPackVersion = 1, kWindowVersion = 1;
 
 // Returns whether an op, or an inner op, warps with filter BILINEAR.
 bool WarpsBilinear(const v1::Op& op) {
@@ -92,6 +92,10 @@ uint64_t FingerprintOf(const v1::JobSpec& job) {
   if (job.has_annotations()) fingerprint.Add("annotations").Add(Deterministic(job.annotations()));
   if (const v1::Pack* const pack = plan::PackOf(plan::DatasetOf(job))) {
     fingerprint.Add("pack").Add(kPackVersion).Add(Deterministic(*pack));
+  }
+  // The order fingerprint covers the records of each window.
+  if (const auto* const window = plan::RecordWindowOf(plan::DatasetOf(job))) {
+    fingerprint.Add("record window").Add(kWindowVersion).Add(window->size()).Add(window->records());
   }
   if (job.annotations().masks_size() > 0) fingerprint.Add("masks").Add(kMaskVersion);
   if (std::any_of(job.ops().begin(), job.ops().end(), WarpsBilinear)) fingerprint.Add("warps").Add(kBilinearVersion);

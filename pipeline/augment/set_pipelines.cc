@@ -26,6 +26,7 @@ std::string KeyOf(const v1::JobSpec& job) {
   add("ops");
   for (const v1::Op& op : job.ops()) add(op.SerializeAsString());
   if (const v1::Pack* const pack = plan::PackOf(plan::DatasetOf(job))) add(pack->SerializeAsString());
+  if (const auto* const window = plan::RecordWindowOf(plan::DatasetOf(job))) add(window->SerializeAsString());
   return key;
 }
 

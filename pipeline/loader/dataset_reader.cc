@@ -173,10 +173,11 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     const std::shared_ptr<const sources::ShardIndex> index = shards_->KnownIndex(ref.shard);
     std::string text = absl::StrCat(shards_->PathOf(ref.shard), ", record ");
     if (index != nullptr && index->is_packed()) {
-      const uint64_t first = index->packs().rows.Row(ref.record)[0].record;
+      const uint64_t first = index->PartsOf(ref.record)[0].record;
       const sources::ShardIndex& records = *index->packs().records;
-      return absl::StrCat(shards_->PathOf(ref.shard), ", pack ", index->NumberInShard(ref.record), ", from record ",
-                          records.NumberInShard(first), " at offset ", records.RecordOffset(first), " on");
+      return absl::StrCat(shards_->PathOf(ref.shard), ", ", NounOf(*index), " ", index->NumberInShard(ref.record),
+                          ", from record ", records.NumberInShard(first), " at offset ", records.RecordOffset(first),
+                          " on");
     }
     if (index == nullptr) return text + absl::StrCat(ref.record, selects_ ? " of the selected ones" : "");
     absl::StrAppend(&text, index->NumberInShard(ref.record), " at offset ", index->RecordOffset(ref.record));
@@ -211,9 +212,12 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     return (stored - requested) * RangeLimits().waste_share <= stored;
   }
 
-  // Returns "record 12", or "pack 12" for a row of packed records.
+  static const char* NounOf(const sources::ShardIndex& index) {
+    return index.packs().windows != nullptr ? "window" : index.is_packed() ? "pack" : "record";
+  }
+  // Returns "record 12", or "pack 12" or "window 12" for a row of several records.
   static std::string NameOf(const sources::RecordRef& ref, const sources::ShardReader& reader) {
-    return absl::StrCat(reader.index().is_packed() ? "pack " : "record ", reader.index().NumberInShard(ref.record));
+    return absl::StrCat(NounOf(reader.index()), " ", reader.index().NumberInShard(ref.record));
   }
 
   // Returns the verdict on a record that a read found damaged (`damage`), as FetchRecord() does. Reads the record's

@@ -94,6 +94,7 @@ absl::StatusOr<std::vector<sources::SnapshotShard>> ShardsOf(
   std::vector<sources::SnapshotShard> shards;
   std::vector<uint64_t> counts;
   uint64_t whole = 0, kept = 0;  // records
+  uint64_t longest_run = 0;
   for (size_t i = 0; i < files.size(); ++i) {
     const sources::ShardIndex& index = *built[i];
     sources::SnapshotShard& shard = shards.emplace_back();
@@ -106,6 +107,7 @@ absl::StatusOr<std::vector<sources::SnapshotShard>> ShardsOf(
     shard.container = index.kind().container;
     counts.push_back(shard.record_count);
     whole += index.shard_records();
+    if (index.packs().windows != nullptr) longest_run = std::max(longest_run, index.packs().windows->longest_run);
   }
   size_t first = files.size();  // the first array with rows
   for (size_t i = 0; i < files.size(); ++i) {
@@ -119,7 +121,9 @@ absl::StatusOr<std::vector<sources::SnapshotShard>> ShardsOf(
     shards[i].Slice(runs[i].first, runs[i].stride, runs[i].count);
     kept += runs[i].count;
   }
-  if (kept == 0 && !job.dataset(set).select().empty()) return selection::NothingSelected(set, whole, files.size());
+  if (kept == 0 && !job.dataset(set).select().empty()) {
+    return selection::NothingSelected(set, whole, files.size(), plan::NoWindowReason(job.dataset(set), longest_run));
+  }
   return shards;
 }
 

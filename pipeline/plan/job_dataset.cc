@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace penstock::plan {
 namespace {
 
@@ -29,6 +31,23 @@ std::vector<v1::JobSpec> JobsOfSets(const v1::JobSpec& job) {
   for (const v1::Dataset& dataset : job.dataset()) jobs.push_back(WithSet(rest, dataset));
   if (jobs.empty()) jobs.push_back(rest);
   return jobs;
+}
+
+WindowOptions WindowOptionsOf(const v1::RecordWindow& window) {
+  return {.size = window.size(),
+          .stride = window.has_stride() ? window.stride() : window.size(),
+          .step = window.has_step() ? window.step() : 1};
+}
+
+std::string NoWindowReason(const v1::Dataset& dataset, uint64_t longest_run) {
+  const v1::RecordWindow* const window = RecordWindowOf(dataset);
+  if (window == nullptr || longest_run == 0) return "";
+  const WindowOptions options = WindowOptionsOf(*window);
+  if (longest_run >= options.Span()) return "";
+  const std::string run = window->by().empty() ? "file" : absl::StrCat("run of one value of `", window->by(), "`");
+  return absl::StrCat("a window reaches over ", options.Span(), options.Span() == 1 ? " record" : " records",
+                      ", and the longest ", run, " has ", longest_run, ": give a smaller size or step",
+                      window->by().empty() ? "" : ", or sort the records so that equal values are neighbors");
 }
 
 v1::JobSpec JobOfSet(const v1::JobSpec& job, int set) { return WithSet(WithoutSets(job), job.dataset(set)); }

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "penstock/v1/job.pb.h"
+#include "pipeline/plan/record_windows.h"
 
 namespace penstock::plan {
 
@@ -48,6 +50,23 @@ inline const v1::Pack* PackOf(const v1::Dataset& dataset) {
   return found == steps.end() ? nullptr : &found->pack();
 }
 
+// Returns the step that makes windows of a data set's records, or null.
+inline const v1::RecordWindow* RecordWindowOf(const v1::Dataset& dataset) {
+  const auto& steps = dataset.select();
+  const auto found = std::find_if(steps.begin(), steps.end(), [](const v1::Select& step) { return step.has_window(); });
+  return found == steps.end() ? nullptr : &found->window();
+}
+WindowOptions WindowOptionsOf(const v1::RecordWindow& window);
+// Returns why a data set with a longest run of this many records has no rows, or "" if its windows are not the reason.
+std::string NoWindowReason(const v1::Dataset& dataset, uint64_t longest_run);
+
+// Returns whether a step makes rows of several records.
+inline bool MakesRows(const v1::Select& step) { return step.has_pack() || step.has_window(); }
+inline bool MakesRows(const v1::Dataset& dataset) {
+  const auto& steps = dataset.select();
+  return std::any_of(steps.begin(), steps.end(), [](const v1::Select& step) { return MakesRows(step); });
+}
+
 // Returns whether the groups of a step are bins of a value (value_bins.h).
 inline bool MakesBins(const v1::Select& step) { return step.has_sort() || step.has_bucket(); }
 // Returns the number of bins of such a step; 0: one for each value.
@@ -57,14 +76,14 @@ inline uint32_t BinsOf(const v1::Select& step) {
   return step.bucket().bins() == 0 ? kDefaultBuckets : step.bucket().bins();
 }
 
-// Returns whether the data set replaces features or ops of its job, or packs its records.
+// Returns whether the data set replaces features or ops of its job, or makes rows of several records.
 inline bool HasOwnColumns(const v1::Dataset& dataset) {
-  return dataset.features_size() + dataset.ops_size() > 0 || PackOf(dataset) != nullptr;
+  return dataset.features_size() + dataset.ops_size() > 0 || MakesRows(dataset);
 }
-// Returns whether a data set of the job packs its records.
-inline bool PacksRecords(const v1::JobSpec& job) {
+// Returns whether a data set of the job makes rows of several records.
+inline bool MakesRows(const v1::JobSpec& job) {
   return std::any_of(job.dataset().begin(), job.dataset().end(),
-                     [](const v1::Dataset& dataset) { return PackOf(dataset) != nullptr; });
+                     [](const v1::Dataset& dataset) { return MakesRows(dataset); });
 }
 
 // Returns the job of each of its data sets alone, with the features and ops that the data set has; of a job without

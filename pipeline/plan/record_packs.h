@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -31,6 +32,53 @@ struct PackPart {
   uint32_t count = 0;
 
   bool operator==(const PackPart&) const = default;
+};
+
+// The parts of one row, in their order. May refer to the rows that have it.
+class RowParts {
+ public:
+  class Iterator {
+   public:
+    using iterator_category = std::forward_iterator_tag;
+    using value_type = PackPart;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const PackPart*;
+    using reference = PackPart;
+
+    Iterator() = default;
+    Iterator(const RowParts* row, size_t at) : row_(row), at_(at) {}
+    PackPart operator*() const { return (*row_)[at_]; }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    Iterator operator++(int) {
+      Iterator before = *this;
+      ++at_;
+      return before;
+    }
+    bool operator==(const Iterator& other) const { return at_ == other.at_; }
+
+   private:
+    const RowParts* row_ = nullptr;
+    size_t at_ = 0;
+  };
+
+  explicit RowParts(std::span<const PackPart> parts) : parts_(parts), size_(parts.size()) {}
+  // The records `first`, `first` + `step` and so on, `size` of them. Parts of whole records have a count of 0.
+  RowParts(uint32_t first, uint32_t step, size_t size) : first_(first), step_(step), size_(size) {}
+
+  size_t size() const { return size_; }
+  PackPart operator[](size_t i) const {
+    return parts_.empty() ? PackPart{static_cast<uint32_t>(first_ + i * step_), 0, 0} : parts_[i];
+  }
+  Iterator begin() const { return {this, 0}; }
+  Iterator end() const { return {this, size_}; }
+
+ private:
+  std::span<const PackPart> parts_;
+  uint64_t first_ = 0, step_ = 0;
+  size_t size_ = 0;
 };
 
 // Row r has the parts from ends[r - 1] (0 for the first row) to ends[r], in their order. Their values follow each

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <stop_token>
 #include <utility>
 
@@ -14,6 +16,7 @@
 #include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_slices.h"
 #include "pipeline/plan/record_groups.h"
+#include "pipeline/plan/record_windows.h"
 #include "pipeline/selection/record_filter.h"
 #include "pipeline/sources/record_buffer.h"
 #include "pipeline/sources/shard_records.h"
@@ -85,6 +88,8 @@ class Filters final : public sources::RecordSelection {
     sources::SelectedRecords selected;
     GroupNames groups;
     std::vector<uint32_t> lengths;  // if the selected records are packed
+    std::optional<plan::WindowCutter> windows;
+    if (filter_.windows() != nullptr) windows.emplace(*filter_.windows());
     RecordFilter::Scratch scratch;
     sources::RecordBuffer buffer;
     PS_RETURN_IF_ERROR(sources::ForEachRecord(
@@ -97,18 +102,23 @@ class Filters final : public sources::RecordSelection {
                   : reader.ReadRecordPastCaches(k, buffer.Get(reader.StoredBytes(k, features.get())), features.get());
           if (!read.ok() && !absl::IsDataLoss(read.status())) return read.status();
           const absl::StatusOr<bool> matches = read.ok() ? filter_.Matches(*read, &scratch) : read.status();
-          if (!matches.ok()) return Bad(reader, k, read.ok(), matches.status(), &selected);
+          if (!matches.ok()) {
+            if (windows) windows->EndRun();  // a window with a gap would show neighbors that are none
+            return Bad(reader, k, read.ok(), matches.status(), &selected);
+          }
           if (!*matches) return absl::OkStatus();
           if (const absl::Status whole = CheckCutRecord(reader, k, scratch.length); !whole.ok()) {
             return Bad(reader, k, true, whole, &selected);
           }
           selected.numbers.push_back(static_cast<uint32_t>(k));
           if (filter_.packing() != nullptr) lengths.push_back(scratch.length);
+          if (windows) windows->Add(scratch.run);
           if (!filter_.makes_groups()) return absl::OkStatus();
           const absl::Status added = groups.Add(scratch.group);
           return added.ok() ? added : AtPlace(reader.path(), added);
         }));
     selected.groups = groups.Take();
+    if (windows) selected.windows = std::make_shared<const plan::RecordWindows>(windows->Take());
     if (const plan::PackOptions* const packing = filter_.packing()) {
       absl::StatusOr<plan::RecordPacks> packs = plan::PackRecords(lengths, *packing);
       if (!packs.ok()) return AtPlace(reader.path(), packs.status());
@@ -205,10 +215,10 @@ absl::StatusOr<sources::IndexOptions> WithSelection(sources::IndexOptions option
   return options;
 }
 
-absl::Status NothingSelected(int set, uint64_t records, size_t files) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(PlaceOf(set), ": keeps none of the ", records, records == 1 ? " record" : " records", " in ", files,
-                   files == 1 ? " file" : " files", "; `penstock select` shows what each step keeps"));
+absl::Status NothingSelected(int set, uint64_t records, size_t files, const std::string& reason) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      PlaceOf(set), ": keeps none of the ", records, records == 1 ? " record" : " records", " in ", files,
+      files == 1 ? " file" : " files", "; ", reason.empty() ? "`penstock select` shows what each step keeps" : reason));
 }
 
 }  // namespace penstock::selection

@@ -44,8 +44,9 @@ absl::StatusOr<std::shared_ptr<const sources::RecordSelection>> CreateSelection(
 // errors of CreateSelection().
 absl::StatusOr<sources::IndexOptions> WithSelection(sources::IndexOptions options, const v1::Selection& selection);
 
-// Returns InvalidArgument: none of the `records` records in the `files` files of data set `set` is selected.
-absl::Status NothingSelected(int set, uint64_t records, size_t files);
+// Returns InvalidArgument: none of the `records` records in the `files` files of data set `set` is selected. `reason`
+// is that of plan::NoWindowReason().
+absl::Status NothingSelected(int set, uint64_t records, size_t files, const std::string& reason);
 
 }  // namespace penstock::selection
 

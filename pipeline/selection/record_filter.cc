@@ -82,6 +82,10 @@ absl::StatusOr<bool> RecordFilter::Keeps(const Step& step, std::string_view reco
     scratch->length = length.value_or(0);
     return length.has_value();
   }
+  if (step.windows()) {
+    PS_ASSIGN_OR_RETURN(scratch->run, step.RunOf(scratch->values));
+    return true;
+  }
   if (!step.makes_groups()) return step.Keeps(record, format_, scratch->values);
   PS_ASSIGN_OR_RETURN(scratch->group, step.GroupOf(scratch->values));
   return true;

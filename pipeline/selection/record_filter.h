@@ -40,6 +40,7 @@ class RecordFilter {
     std::vector<select::Value> values;
     std::string group;    // if makes_groups(): the group of the last record that all steps keep
     uint32_t length = 0;  // if packing(): the packed values of that record
+    std::string run;      // if windows(): the key of its run
   };
 
   // Returns the number of steps, from the first on, that keep the record before one that drops it. Evaluates no step
@@ -52,6 +53,10 @@ class RecordFilter {
   // Returns how the last step packs records, or null if it does not.
   const plan::PackOptions* packing() const {
     return !steps_.empty() && steps_.back().step.packing() ? &*steps_.back().step.packing() : nullptr;
+  }
+  // Returns the windows that the last step makes of the records, or null if it makes none.
+  const plan::WindowOptions* windows() const {
+    return !steps_.empty() && steps_.back().step.windows() ? &*steps_.back().step.windows() : nullptr;
   }
   // Returns whether all steps keep the record.
   absl::StatusOr<bool> Matches(std::string_view record, Scratch* scratch) const;
@@ -66,8 +71,8 @@ class RecordFilter {
   RecordFilter(std::vector<ParsedStep> steps, records::RecordParser parser)
       : steps_(std::move(steps)), parser_(std::move(parser)) {}
 
-  // Returns whether the step keeps the record. Sets scratch->group if the step makes groups, and scratch->length if it
-  // packs records.
+  // Returns whether the step keeps the record. Sets scratch->group if the step makes groups, scratch->length if it
+  // packs records, and scratch->run if it makes windows.
   absl::StatusOr<bool> Keeps(const Step& step, std::string_view record, Scratch* scratch) const;
   // Does the same as CountMatches() for a record in which a feature of some step is bad. `parsed` is that error.
   absl::StatusOr<size_t> CountStepByStep(std::string_view record, const absl::Status& parsed, Scratch* scratch) const;

@@ -34,6 +34,21 @@ uint64_t HashOf(std::string_view bytes, uint64_t seed) {
   return select::HashWithSeed(select::Value::String(bytes), seed);
 }
 
+// Returns the key of a value that is not NaN.
+std::string KeyOf(const select::Value& value) {
+  switch (value.type) {
+    case select::Type::kInt64:
+      return OrderedKey(value.integer);
+    case select::Type::kDouble:
+      return OrderedKey(value.real);
+    case select::Type::kBool:
+      return OrderedKey(value.boolean);
+    case select::Type::kString:
+      break;
+  }
+  return OrderedKey(std::string_view(value.text));
+}
+
 absl::StatusOr<select::Expression> InField(absl::StatusOr<select::Expression> parsed, const std::string& field) {
   if (parsed.ok()) return parsed;
   return absl::Status(parsed.status().code(), absl::StrCat(field, ": ", parsed.status().message()));
@@ -79,6 +94,8 @@ absl::StatusOr<Step> Step::Parse(const v1::Select& step, const std::string& plac
       return ParseGroups(step.bucket().by(), absl::StrCat(place, ".bucket.by"), Groups::kSorted, types);
     case v1::Select::kPack:
       return ParsePack(step.pack(), absl::StrCat(place, ".pack"), types);
+    case v1::Select::kWindow:
+      return ParseWindow(step.window(), absl::StrCat(place, ".window"), types);
     case v1::Select::kSample:
       return Step(Part{.to = BoundOf(step.sample().fraction()), .seed = step.sample().seed(), .of_sample = true});
     default:
@@ -125,6 +142,23 @@ absl::StatusOr<Step> Step::ParsePack(const v1::Pack& pack, const std::string& fi
     parsed.lengths_.push_back(length.operands()[0]);
     parsed.bytes_of_numbers_.push_back(std::max<uint32_t>(bytes, 1));
   }
+  return parsed;
+}
+
+absl::StatusOr<Step> Step::ParseWindow(const v1::RecordWindow& window, const std::string& field,
+                                       const FeatureTypes& types) {
+  const plan::WindowOptions options = plan::WindowOptionsOf(window);
+  if (options.size < 1 || options.size > plan::kMaxWindowRecords) {
+    return absl::InvalidArgumentError(absl::StrCat(field, ".size: from 1 to 2^20"));
+  }
+  if (std::min(options.stride, options.step) < 1 || std::max(options.stride, options.step) > plan::kMaxWindowStep) {
+    return absl::InvalidArgumentError(absl::StrCat(field, ": stride and step are from 1 to 2^32 - 1"));
+  }
+  Step parsed{Part{}};
+  parsed.windows_ = options;
+  if (window.by().empty()) return parsed;
+  PS_ASSIGN_OR_RETURN(parsed.expression_,
+                      InField(select::Expression::ParseAny(window.by(), types.Columns()), field + ".by"));
   return parsed;
 }
 
@@ -178,6 +212,14 @@ absl::StatusOr<std::optional<uint32_t>> Step::LengthOf(std::span<const select::V
   return drops ? std::nullopt : std::optional(static_cast<uint32_t>(length));
 }
 
+absl::StatusOr<std::string> Step::RunOf(std::span<const select::Value> values) const {
+  constexpr absl::string_view kPurpose = "make windows by";
+  if (!expression_) return std::string();
+  PS_ASSIGN_OR_RETURN(const select::Value value, ValueOf(values, kPurpose));
+  if (value.type == select::Type::kDouble && std::isnan(value.real)) return NoValue(kPurpose);
+  return KeyOf(value);
+}
+
 absl::StatusOr<std::string> Step::GroupOf(std::span<const select::Value> values) const {
   const absl::string_view purpose = groups_ == Groups::kBalanced   ? "balance by"
                                     : groups_ == Groups::kWeighted ? "weigh by"
@@ -189,20 +231,20 @@ absl::StatusOr<std::string> Step::GroupOf(std::span<const select::Value> values)
                                             absl::StrCat("`", expression_->text(), "` has ", value.text.size(),
                                                          " bytes; the name of a group has at most ", kMaxGroupName)));
   }
-  const bool is_sorted = groups_ == Groups::kSorted;
+  if (groups_ == Groups::kSorted) return KeyOf(value);
   std::string name;
   switch (value.type) {
     case select::Type::kInt64:
-      name = is_sorted ? OrderedKey(value.integer) : absl::StrCat(value.integer);
+      name = absl::StrCat(value.integer);
       break;
     case select::Type::kDouble:
-      name = is_sorted ? OrderedKey(value.real) : NumberText(value.real == 0 ? 0.0 : value.real);  // also for -0.0
+      name = NumberText(value.real == 0 ? 0.0 : value.real);  // also for -0.0
       break;
     case select::Type::kBool:
-      name = is_sorted ? OrderedKey(value.boolean) : value.boolean ? "true" : "false";
+      name = value.boolean ? "true" : "false";
       break;
     case select::Type::kString:
-      name = is_sorted ? OrderedKey(std::string_view(value.text)) : std::string(value.text);
+      name = std::string(value.text);
       break;
   }
   const bool is_weight =
@@ -234,6 +276,13 @@ std::string StepText(const v1::Select& step) {
                                    : absl::StrCat(", longer ", v1::Pack::Longer_Name(pack.longer()));
     return absl::StrCat("pack of ", absl::StrJoin(pack.features(), ", "), " into rows of ", pack.length(), longer,
                         pack.window() == 0 ? "" : absl::StrCat(", window ", pack.window()));
+  }
+  if (step.has_window()) {
+    const v1::RecordWindow& window = step.window();
+    const plan::WindowOptions options = plan::WindowOptionsOf(window);
+    return absl::StrCat("window of ", options.size, options.size == 1 ? " record" : " records", ", stride ",
+                        options.stride, options.step == 1 ? "" : absl::StrCat(", step ", options.step),
+                        window.by().empty() ? "" : absl::StrCat(", by ", window.by()));
   }
   if (step.has_take()) return absl::StrCat("take ", step.take());
   if (step.has_skip()) return absl::StrCat("skip ", step.skip());

@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "penstock/v1/job.pb.h"
 #include "pipeline/plan/record_packs.h"
+#include "pipeline/plan/record_windows.h"
 #include "pipeline/select/expression.h"
 #include "pipeline/selection/feature_types.h"
 
@@ -32,11 +33,13 @@ class Step {
   // Returns the operands of the step's expression, if it has one.
   std::span<const select::Operand> operands() const;
   // Returns whether the step needs all bytes of a record.
-  bool reads_content() const { return !expression_ && !packing_; }
+  bool reads_content() const { return !expression_ && !packing_ && !windows_; }
   // Returns whether the step makes groups of the records, and keeps those that have one.
   bool makes_groups() const { return groups_ != Groups::kNone; }
   // Returns how the step packs records; none if it does not.
   const std::optional<plan::PackOptions>& packing() const { return packing_; }
+  // Returns the windows that the step makes of the records; none if it makes none.
+  const std::optional<plan::WindowOptions>& windows() const { return windows_; }
 
   // Returns whether the step, which makes no groups, keeps the record. `values` are those of operands(). `record` may
   // be a part of the record unless reads_content(). Returns InvalidArgument if the record is bad: it has no value to
@@ -52,6 +55,9 @@ class Step {
   // different numbers of values, or too many.
   absl::StatusOr<std::optional<uint32_t>> LengthOf(std::span<const select::Value> values) const;
   static constexpr size_t kMaxGroupName = 256;
+  // Returns the key of a record's run: two records have one key if their values are equal. `values` are as for Keeps().
+  // Requires windows(). Returns InvalidArgument if the record has no value or NaN.
+  absl::StatusOr<std::string> RunOf(std::span<const select::Value> values) const;
 
  private:
   // The hashes in a part of [0, 2^64).
@@ -72,6 +78,8 @@ class Step {
                                           const FeatureTypes& types);
 
   static absl::StatusOr<Step> ParsePack(const v1::Pack& pack, const std::string& field, const FeatureTypes& types);
+  static absl::StatusOr<Step> ParseWindow(const v1::RecordWindow& window, const std::string& field,
+                                          const FeatureTypes& types);
 
   // Returns the value of the expression. Returns InvalidArgument if the record has none; `purpose` is for the message.
   absl::StatusOr<select::Value> ValueOf(std::span<const select::Value> values, absl::string_view purpose) const;
@@ -81,6 +89,7 @@ class Step {
   std::optional<Part> part_;                      // none: expression_ is a condition, or makes groups
   Groups groups_ = Groups::kNone;
   std::optional<plan::PackOptions> packing_;
+  std::optional<plan::WindowOptions> windows_;
   bool longer_is_bad_ = false;              // packing_: a record with too many values is bad
   std::vector<select::Operand> lengths_;    // packing_: one for each packed feature
   std::vector<uint32_t> bytes_of_numbers_;  // by feature: the bytes of a number; 1 for values

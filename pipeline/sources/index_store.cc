@@ -86,7 +86,10 @@ std::shared_ptr<const ShardIndex> SameRecords(const std::shared_ptr<const ShardI
                                               const ShardIndex& earlier) {
   if (earlier.is_packed()) {
     const std::shared_ptr<const ShardIndex> records = SameRecords(whole, *earlier.packs().records);
-    return records == nullptr ? nullptr : std::make_shared<const ShardIndex>(records->Packed(earlier.packs().rows));
+    if (records == nullptr) return nullptr;
+    const std::shared_ptr<const plan::RecordWindows>& windows = earlier.packs().windows;
+    return std::make_shared<const ShardIndex>(windows == nullptr ? records->Packed(earlier.packs().rows)
+                                                                 : records->Windowed(windows));
   }
   if (!earlier.is_selected()) {
     const bool same = earlier.content_hash == whole->content_hash && earlier.record_count() == whole->record_count();
@@ -108,6 +111,7 @@ absl::StatusOr<LoadedIndex> SelectFrom(storage::Storage* storage, const std::str
   PS_ASSIGN_OR_RETURN(const SelectedRecords selected, options.selection->Select(*reader, options.stop));
   ShardIndex index = whole.index->Selected(selected.numbers, selected.bad, selected.groups);
   if (selected.is_packed) index = index.Packed(selected.packs);
+  if (selected.windows != nullptr) index = index.Windowed(selected.windows);
   LoadedIndex made{.index = std::make_shared<const ShardIndex>(std::move(index)), .built = true};
   if (selected.bad > 0) {
     made.left_out = absl::StrCat(path, ": ", selected.bad, selected.bad == 1 ? " record is" : " records are",

@@ -3,6 +3,7 @@
 #define PENSTOCK_PIPELINE_SOURCES_RECORD_SELECTION_H_
 
 #include <cstdint>
+#include <memory>
 #include <stop_token>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct SelectedRecords {
   IndexGroups groups = {};        // a selection that makes groups sets the group of each record
   bool is_packed = false;         // a selection that packs records sets `packs`, whose records count only selected ones
   plan::RecordPacks packs = {};
+  // A selection that makes windows sets them. Their records count only selected ones.
+  std::shared_ptr<const plan::RecordWindows> windows = nullptr;
   // Records that are bad, so that the selection leaves them out. `first_bad` names file and record.
   uint64_t bad = 0;
   absl::Status first_bad;

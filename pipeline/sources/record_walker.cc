@@ -144,7 +144,8 @@ absl::StatusOr<std::unique_ptr<RecordWalker>> RecordWalker::Start(const RandomAc
     }
     return absl::InvalidArgumentError(absl::StrCat(
         file->path(), ": dataset.window is for arrays, and this is ",
-        is_proved ? absl::StrCat(std::string(Container::Of(input.kind.container).FileNoun()), "; leave it out")
+        is_proved ? absl::StrCat(std::string(Container::Of(input.kind.container).FileNoun()),
+                                 "; leave it out, or make windows of its records: select { window { size: 24 } }")
                   : "no .npy file; for numbers without a header name their type: source: UINT16, UINT32 or INT32"));
   }
   if (input.kind.compression == Compression::kNone) {

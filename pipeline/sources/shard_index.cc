@@ -11,7 +11,7 @@ namespace penstock::sources {
 
 uint64_t ShardIndex::RecordOffset(uint64_t k) const {
   PS_CHECK(k <= lengths_.size());
-  if (is_packed() && k < lengths_.size()) return packs_.records->RecordOffset(packs_.rows.Row(k)[0].record);
+  if (is_packed() && k < lengths_.size()) return packs_.records->RecordOffset(PartsOf(k)[0].record);
   return k == lengths_.size() ? stream_size_ : OffsetAt(PlaceOf(k));
 }
 
@@ -87,6 +87,19 @@ IndexGroups ShardIndex::Groups() const {
 
 ShardIndex ShardIndex::Selected(std::span<const uint32_t> numbers, uint64_t left_out, const IndexGroups& groups) const {
   PS_CHECK(places_.empty());
+  if (packs_.windows != nullptr) {
+    ShardIndex made = packs_.records->WithoutRows();
+    std::string hashed;
+    for (const uint32_t number : numbers) {
+      made.AppendLength(lengths_[number]);
+      made.numbers_.push_back(static_cast<uint32_t>(NumberInShard(number)));
+      AppendFixed(number, &hashed);
+    }
+    made.packs_ = packs_;
+    made.content_hash = HashWords({content_hash, Hash64(hashed)});
+    made.Compact();
+    return made;
+  }
   if (is_packed()) {
     plan::RecordPacks rows;
     for (const uint32_t number : numbers) {
@@ -154,6 +167,7 @@ size_t ShardIndex::MemoryBytes() const {
   if (is_packed()) {
     bytes += packs_.records->MemoryBytes() + packs_.rows.parts.capacity() * sizeof(plan::PackPart) +
              packs_.rows.ends.capacity() * sizeof(uint32_t);
+    if (packs_.windows != nullptr) bytes += packs_.windows->runs.capacity() * sizeof(plan::RecordWindows::Run);
   }
   for (const std::string& name : group_names_) bytes += sizeof(name) + name.capacity();
   for (const RestartPoint& point : restart_points) bytes += point.window.capacity();

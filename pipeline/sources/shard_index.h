@@ -17,6 +17,7 @@
 #include "base/prefetch.h"
 #include "base/wire.h"
 #include "pipeline/plan/record_packs.h"
+#include "pipeline/plan/record_windows.h"
 #include "pipeline/sources/file_table.h"
 #include "pipeline/sources/member_table.h"
 #include "pipeline/sources/shard_kind.h"
@@ -53,6 +54,8 @@ struct IndexPacks {
   // The index of the single records, which is not packed itself. Null: the index is not packed.
   std::shared_ptr<const ShardIndex> records = nullptr;
   plan::RecordPacks rows = {};  // of `records`
+  // Of `records`, in the place of `rows`; null: the rows are no windows.
+  std::shared_ptr<const plan::RecordWindows> windows = nullptr;
 
   bool operator==(const IndexPacks& other) const;
 };
@@ -69,8 +72,9 @@ struct IndexPacks {
 // The records of a selected index may have groups. They are then numbered in the order of their groups, and in a group
 // in the order of the file.
 //
-// The records of a packed index are rows of several records (pack_frame.h). Its blob and its content hash cover them.
-// It has no members, head, gaps or restart points of its own: those are in packs().records, and a read needs only that.
+// The records of a packed index are rows of several records: packs or windows (pack_frame.h). Its blob and its content
+// hash cover them. It has no members, head, gaps or restart points of its own: those are in packs().records, and a read
+// needs only that.
 class ShardIndex {
  public:
   explicit ShardIndex(const ShardKind& kind = {}) : kind_(kind), frame_bytes_(FrameBytesOf(kind.container)) {}
@@ -102,6 +106,10 @@ class ShardIndex {
   // Returns whether the records are rows of several records of the shard.
   bool is_packed() const { return packs_.records != nullptr; }
   const IndexPacks& packs() const { return packs_; }
+  // Returns the records of row k. Requires is_packed().
+  plan::RowParts PartsOf(uint64_t k) const {
+    return packs_.windows == nullptr ? plan::RowParts(packs_.rows.Row(k)) : packs_.windows->Row(NumberInShard(k));
+  }
   // Returns the index of single records: packs().records, or this index if it is not packed.
   const ShardIndex& SingleRecords() const { return is_packed() ? *packs_.records : *this; }
   // Returns whether record k + 1 is after the end of record k in the shard. If not, RangeBytes() needs a `count` of at
@@ -183,6 +191,8 @@ class ShardIndex {
   // Returns the index of these rows of this index's records, which must not be packed or have groups. Its content hash
   // covers this index's hash and the rows.
   ShardIndex Packed(plan::RecordPacks rows) const;
+  // Does the same for windows, whose records must be below record_count().
+  ShardIndex Windowed(std::shared_ptr<const plan::RecordWindows> windows) const;
   // Frees spare capacity. Call it after the last AppendRecord.
   void Compact();
   // Returns the number of heap bytes of the index.
@@ -214,8 +224,11 @@ class ShardIndex {
   // and the steps.
   absl::Status ParseSections(uint32_t version, WireReader* in, std::span<const uint32_t> lengths,
                              std::vector<Gap>* gaps);
+  // Returns an index of rows without any row, and the bytes of record k in a row.
+  ShardIndex WithoutRows() const;
+  uint64_t BytesInRow(uint64_t k) const;
   std::string SerializePacks() const;
-  static absl::StatusOr<ShardIndex> ParsePacks(std::string_view body);
+  static absl::StatusOr<ShardIndex> ParsePacks(uint32_t version, std::string_view body);
   absl::Status ParseNumbers(std::string_view section, size_t records);
   absl::Status ParseGroups(std::string_view section, size_t records);
   void SetGroups(const IndexGroups& groups);

@@ -36,7 +36,7 @@
 //   restart points, for each: stream offset and file offset as differences to the last, u8 bits | stream_start << 7,
 //     window bytes, window,
 //   u64 XXH64 of all before.  Fixed-width numbers are little-endian.
-// Version 6, of a packed index, has other parts (shard_index_packs.cc).
+// Versions 6 and 7, of packed indexes, have other parts (shard_index_packs.cc).
 namespace penstock::sources {
 namespace {
 
@@ -119,7 +119,7 @@ std::string GroupSection(const IndexGroups& groups) {
 std::string ShardIndex::Serialize() const {
   std::string out(kIndexMagic);
   if (is_packed()) {
-    AppendFixed(kVersionOfPacked, &out);
+    AppendFixed(packs_.windows == nullptr ? kVersionOfPacked : kVersionOfWindows, &out);
     out += SerializePacks();
     AppendFixed(Hash64(out), &out);
     return out;
@@ -324,16 +324,16 @@ absl::StatusOr<ShardIndex> ShardIndex::Parse(std::string_view blob) {
     return absl::DataLossError("not a shard index");
   }
   const uint32_t version = LoadLittleEndian<uint32_t>(blob.data() + kIndexMagic.size());
-  if (version < kVersion || version > kVersionOfPacked) {
+  if (version < kVersion || version > kVersionOfWindows) {
     return absl::FailedPreconditionError(
-        absl::StrCat("a shard index of version ", version, "; this release reads versions up to ", kVersionOfPacked));
+        absl::StrCat("a shard index of version ", version, "; this release reads versions up to ", kVersionOfWindows));
   }
   const std::string_view body = blob.substr(0, blob.size() - kChecksumBytes);
   if (Hash64(body) != LoadLittleEndian<uint64_t>(blob.data() + body.size())) {
     return DamagedIndex("wrong checksum");
   }
 
-  if (version == kVersionOfPacked) return ParsePacks(body.substr(kIndexMagic.size() + sizeof(kVersion)));
+  if (version >= kVersionOfPacked) return ParsePacks(version, body.substr(kIndexMagic.size() + sizeof(kVersion)));
 
   WireReader in(body.substr(kIndexMagic.size() + sizeof(kVersion)));
   const bool has_sections = version >= kVersionWithSections;

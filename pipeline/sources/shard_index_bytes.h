@@ -39,14 +39,14 @@ inline absl::Status DamagedIndex(std::string_view what) {
 // Returns the section of groups in the blob (shard_index_blob.cc).
 std::string GroupSection(const IndexGroups& groups);
 
-// What a blob begins with, before its version, and the version of a packed index.
+// What a blob begins with, before its version, and the versions of packed indexes: of packs, and of windows.
 constexpr std::string_view kIndexMagic = "PSIX";
-constexpr uint32_t kVersionOfPacked = 6;
+constexpr uint32_t kVersionOfPacked = 6, kVersionOfWindows = 7;
 
-// Returns whether a blob has that version.
+// Returns whether a blob has one of these versions.
 inline bool IsPackedIndex(std::string_view blob) {
   return blob.size() >= kIndexMagic.size() + sizeof(kVersionOfPacked) &&
-         LoadLittleEndian<uint32_t>(blob.data() + kIndexMagic.size()) == kVersionOfPacked;
+         LoadLittleEndian<uint32_t>(blob.data() + kIndexMagic.size()) >= kVersionOfPacked;
 }
 
 }  // namespace penstock::sources

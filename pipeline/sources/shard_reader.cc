@@ -216,7 +216,11 @@ absl::Status ShardReader::ReadStored(uint64_t k, const RequestedFeatures* featur
 void ShardReader::WillRead(uint64_t k, const RequestedFeatures* features) const {
   if (single_ != nullptr) {
     if (!CheckRange(k, 1).ok()) return;
-    for (const plan::PackPart& part : index_->packs().rows.Row(k)) single_->WillRead(part.record, features);
+    const plan::RowParts parts = index_->PartsOf(k);
+    if (const std::optional<ByteRange> range = RangeOfRow(parts, features)) {
+      return single_->file_->WillRead(range->offset, range->length);
+    }
+    for (const plan::PackPart part : parts) single_->WillRead(part.record, features);
     return;
   }
   if (index_->kind().compression != Compression::kNone || !CheckRange(k, 1).ok()) return;
@@ -229,10 +233,7 @@ void ShardReader::WillRead(uint64_t k, const RequestedFeatures* features) const 
 absl::StatusOr<std::string_view> ShardReader::ReadRecord(uint64_t k, char* buffer,
                                                          const RequestedFeatures* features) const {
   PS_RETURN_IF_ERROR(CheckRange(k, 1));
-  if (single_ != nullptr) {
-    return ReadRow(k, buffer, features,
-                   [&](uint64_t part, char* out) { return single_->ReadRecord(part, out, features); });
-  }
+  if (single_ != nullptr) return ReadRow(k, buffer, features, /*past_caches=*/false);
   absl::Status read = ReadStored(k, features, nullptr, StoredIn(buffer));
   PS_RETURN_IF_ERROR(CheckUnchanged());
   if (read.ok() && FileBytes(*index_, k, features) > 0) read = ReadFile(k, false, FileIn(buffer, k));
@@ -243,10 +244,7 @@ absl::StatusOr<std::string_view> ShardReader::ReadRecord(uint64_t k, char* buffe
 absl::StatusOr<std::string_view> ShardReader::ReadRecordPastCaches(uint64_t k, char* buffer,
                                                                    const RequestedFeatures* features) const {
   PS_RETURN_IF_ERROR(CheckRange(k, 1));
-  if (single_ != nullptr) {
-    return ReadRow(k, buffer, features,
-                   [&](uint64_t part, char* out) { return single_->ReadRecordPastCaches(part, out, features); });
-  }
+  if (single_ != nullptr) return ReadRow(k, buffer, features, /*past_caches=*/true);
   const PastCaches file(file_.get());
   absl::Status read = ReadStored(k, features, &file, StoredIn(buffer));
   PS_RETURN_IF_ERROR(CheckUnchanged());

@@ -4,8 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -114,10 +114,14 @@ class ShardReader {
   ShardReader(std::unique_ptr<RandomAccessFile> file, std::shared_ptr<const ShardIndex> index,
               const ShardReaderOptions& options);
 
-  // Reads the records of a row of a packed index, one after another.
-  using ReadSingle = std::function<absl::StatusOr<std::string_view>(uint64_t k, char* buffer)>;
+  // Returns the bytes of the shard that hold the records of a row, if one read shall fetch all of them: the records are
+  // neighbors, and at least half of the bytes are theirs. Requires single_.
+  std::optional<ByteRange> RangeOfRow(const plan::RowParts& parts, const RequestedFeatures* features) const;
+  // Returns the row, whose range is at the end of `buffer`, which has StoredBytes() bytes.
+  absl::StatusOr<std::string_view> RowOfRange(uint64_t row, const ByteRange& range, char* buffer) const;
+  // Reads the records of a row of a packed index, one after another or all at once.
   absl::StatusOr<std::string_view> ReadRow(uint64_t row, char* buffer, const RequestedFeatures* features,
-                                           const ReadSingle& read) const;
+                                           bool past_caches) const;
   // Does the same asynchronously, with all records at once.
   void ReadRowLater(uint64_t row, char* buffer, const RequestedFeatures* features, const storage::CallOptions& options,
                     storage::CallDone<std::string_view> done) const;

@@ -1,9 +1,12 @@
 // Reads of the rows of a packed index.
+#include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "pipeline/sources/container.h"
 #include "pipeline/sources/file_frame.h"
@@ -33,9 +36,9 @@ FramedPart Framed(const ShardIndex& records, const plan::PackPart& part, std::st
 
 uint64_t ShardReader::DataBytes(const ShardIndex& index, uint64_t k, const RequestedFeatures* features) {
   if (index.is_packed()) {
-    const auto parts = index.packs().rows.Row(k);
+    const plan::RowParts parts = index.PartsOf(k);
     uint64_t bytes = PackHeaderBytes(parts.size());
-    for (const plan::PackPart& part : parts) bytes += DataBytes(*index.packs().records, part.record, features);
+    for (const plan::PackPart part : parts) bytes += DataBytes(*index.packs().records, part.record, features);
     return bytes;
   }
   const ContainerKind container = index.kind().container;
@@ -45,20 +48,68 @@ uint64_t ShardReader::DataBytes(const ShardIndex& index, uint64_t k, const Reque
 }
 
 uint64_t ShardReader::StoredBytesOfRow(uint64_t row, const RequestedFeatures* features) const {
-  const auto parts = index_->packs().rows.Row(row);
-  uint64_t bytes = PackHeaderBytes(parts.size());
-  for (const plan::PackPart& part : parts) bytes += single_->StoredBytes(part.record, features);
-  return bytes;
+  const plan::RowParts parts = index_->PartsOf(row);
+  uint64_t bytes = 0;
+  for (const plan::PackPart part : parts) bytes += single_->StoredBytes(part.record, features);
+  if (const std::optional<ByteRange> range = RangeOfRow(parts, features)) {
+    bytes = std::max(bytes, single_->index().head().size() * parts.size() + range->length);
+  }
+  return PackHeaderBytes(parts.size()) + bytes;
+}
+
+std::optional<ByteRange> ShardReader::RangeOfRow(const plan::RowParts& parts, const RequestedFeatures* features) const {
+  const ShardIndex& records = single_->index();
+  const bool may_be_one = features == nullptr && parts.size() > 1 && records.is_in_file_order() &&
+                          records.kind().compression == Compression::kNone && !NamesFiles(records.kind().container);
+  if (!may_be_one) return std::nullopt;
+  const uint64_t first = parts[0].record;
+  uint64_t stored = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].record != first + i) return std::nullopt;
+    stored += records.StoredBytes(first + i);
+  }
+  const ByteRange range{records.RecordOffset(first), records.RangeBytes(first, parts.size())};
+  return range.length <= 2 * stored ? std::optional(range) : std::nullopt;
+}
+
+absl::StatusOr<std::string_view> ShardReader::RowOfRange(uint64_t row, const ByteRange& range, char* buffer) const {
+  const plan::RowParts parts = index_->PartsOf(row);
+  const ShardIndex& records = single_->index();
+  const std::string& head = records.head();
+  const char* const begin = buffer + StoredBytesOfRow(row, nullptr) - range.length;
+  std::vector<FramedPart> framed;
+  framed.reserve(parts.size());
+  char* out = buffer + PackHeaderBytes(parts.size());
+  for (const plan::PackPart part : parts) {
+    const char* const stored = begin + (records.RecordOffset(part.record) - range.offset);
+    PS_ASSIGN_OR_RETURN(const std::string_view data, single_->DataOf(part.record, nullptr, stored));
+    // The buffer has room for a head of each record before the range, so this never passes the next record.
+    if (!data.empty()) std::memmove(out + head.size(), data.data(), data.size());
+    if (!head.empty()) std::memcpy(out, head.data(), head.size());
+    framed.push_back(Framed(records, part, {out, head.size() + data.size()}));
+    out += head.size() + data.size();
+  }
+  StorePackHeader(framed, buffer);
+  return std::string_view(buffer, static_cast<size_t>(out - buffer));
 }
 
 absl::StatusOr<std::string_view> ShardReader::ReadRow(uint64_t row, char* buffer, const RequestedFeatures* features,
-                                                      const ReadSingle& read) const {
-  const auto parts = index_->packs().rows.Row(row);
+                                                      bool past_caches) const {
+  const plan::RowParts parts = index_->PartsOf(row);
+  if (const std::optional<ByteRange> range = past_caches ? std::nullopt : RangeOfRow(parts, features)) {
+    char* const out = buffer + StoredBytesOfRow(row, features) - range->length;
+    const absl::Status fetched = single_->ReadPlain(*single_->file_, *range, out);
+    PS_RETURN_IF_ERROR(single_->CheckUnchanged());
+    if (fetched.ok()) return RowOfRange(row, *range, buffer);
+    // Reads of single records find the record with the error.
+  }
   std::vector<FramedPart> framed;
   framed.reserve(parts.size());
   char* at = buffer + PackHeaderBytes(parts.size());
-  for (const plan::PackPart& part : parts) {
-    PS_ASSIGN_OR_RETURN(const std::string_view record, read(part.record, at));
+  for (const plan::PackPart part : parts) {
+    PS_ASSIGN_OR_RETURN(const std::string_view record, past_caches
+                                                           ? single_->ReadRecordPastCaches(part.record, at, features)
+                                                           : single_->ReadRecord(part.record, at, features));
     framed.push_back(Framed(single_->index(), part, record));
     at += single_->StoredBytes(part.record, features);
   }
@@ -105,13 +156,24 @@ class ShardReader::RowRead {
 
 void ShardReader::ReadRowLater(uint64_t row, char* buffer, const RequestedFeatures* features,
                                const storage::CallOptions& options, storage::CallDone<std::string_view> done) const {
-  const auto parts = index_->packs().rows.Row(row);
+  const plan::RowParts parts = index_->PartsOf(row);
+  if (const std::optional<ByteRange> range = RangeOfRow(parts, features)) {
+    single_->stored_->Read(
+        range->offset, range->length, buffer + StoredBytesOfRow(row, features) - range->length, options,
+        [this, row, range = *range, buffer, done = std::move(done)](const absl::StatusOr<size_t>& got) mutable {
+          if (got.ok() && *got == range.length) return std::move(done)(RowOfRange(row, range, buffer));
+          const absl::Status error = got.ok() ? absl::DataLossError(absl::StrCat(path(), " ends early")) : got.status();
+          // The first record stands for all of them.
+          std::move(done)(single_->ReadLater(index_->PartsOf(row)[0].record, nullptr, error, buffer));
+        });
+    return;
+  }
   std::vector<FramedPart> framed;
-  for (const plan::PackPart& part : parts) framed.push_back(Framed(single_->index(), part, {}));
+  for (const plan::PackPart part : parts) framed.push_back(Framed(single_->index(), part, {}));
   const auto read = std::make_shared<RowRead>(std::move(framed), buffer, std::move(done));
   char* at = buffer + PackHeaderBytes(parts.size());
   std::vector<char*> buffers;
-  for (const plan::PackPart& part : parts) {
+  for (const plan::PackPart part : parts) {
     buffers.push_back(at);
     at += single_->StoredBytes(part.record, features);
   }

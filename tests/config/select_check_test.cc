@@ -147,7 +147,7 @@ TEST(SelectCheck, APackIsFollowedOnlyByStepsThatCount) {
               HasSubstr("select[1]: it must stand before select[0], a `pack`: only steps that count may follow it"));
   EXPECT_THAT(MistakesOf(pack + "select { bucket { by: 'a' } }"),
               HasSubstr("it must stand before select[0], a `pack`"));
-  EXPECT_THAT(MistakesOf(pack + pack), HasSubstr("it must stand before select[0], a `pack`"));
+  EXPECT_THAT(MistakesOf(pack + pack), HasSubstr("select[1]: select[0], a `pack`, makes rows of the records already"));
   EXPECT_THAT(MistakesOf("select { take: 5 } " + pack),
               HasSubstr("select[1]: it must stand before select[0], which counts records"));
   EXPECT_THAT(MistakesOf("select { sort { by: 'a' } } " + pack),
@@ -166,6 +166,31 @@ TEST(SelectCheck, FieldsOfAPack) {
   EXPECT_THAT(mistake("length: 8 features: 'a' overlap: 1"), HasSubstr("pack.overlap: it needs concatenate: true"));
   EXPECT_THAT(mistake("length: 8 features: 'a' concatenate: true overlap: 8"),
               HasSubstr("pack.overlap: 8: it must be less than `length`, which is 8"));
+}
+
+TEST(SelectCheck, OnlyStepsThatCountFollowAWindow) {
+  const std::string window = "select { window { size: 8 by: 'a' } } ";
+  EXPECT_EQ(MistakesOf("select { filter: 'a > 1' } " + window + "select { skip: 2 } select { every { n: 5 } }"), "");
+  EXPECT_EQ(MistakeOf("window { size: 8 stride: 1 step: 3 records: 'numbers' }"), "");
+  EXPECT_THAT(MistakesOf(window + "select { filter: 'a > 1' }"),
+              HasSubstr("select[1]: it must stand before select[0], a `window`: only steps that count may follow it"));
+  EXPECT_THAT(MistakesOf(window + "select { pack { length: 8 features: 'a' } }"),
+              HasSubstr("select[1]: select[0], a `window`, makes rows of the records already; a job has one `pack` or "
+                        "`window`"));
+  EXPECT_THAT(MistakesOf("select { balance { by: 'a' } } " + window),
+              HasSubstr("select[1]: it must stand before select[0], a `balance`"));
+  EXPECT_THAT(MistakesOf("format: RAW " + window),
+              HasSubstr("select[0].window: it does not work with records of format"));
+}
+
+TEST(SelectCheck, FieldsOfAWindow) {
+  const auto mistake = [](const std::string& fields) { return MistakeOf("window { " + fields + " }"); };
+  EXPECT_THAT(mistake("stride: 1"), HasSubstr("select[0].window.size: 0: give the number of records of a window"));
+  EXPECT_THAT(mistake("size: 1048577"), HasSubstr("window.size: 1048577: give"));
+  EXPECT_THAT(mistake("size: 8 stride: 0"), HasSubstr("window.stride: 0: it must be from 1"));
+  EXPECT_THAT(mistake("size: 8 step: 0"), HasSubstr("window.step: 0: it must be from 1"));
+  EXPECT_THAT(mistake("size: 8 step: 4294967296"), HasSubstr("window.step: 4294967296: it must be"));
+  EXPECT_THAT(mistake("size: 8 by: 'a +'"), HasSubstr("select[0].window.by: "));
 }
 
 }  // namespace

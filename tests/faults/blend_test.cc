@@ -104,5 +104,27 @@ TEST(PackedBlend, KeepsItsRowsWhileWorkersAndTheCoordinatorDie) {
   ExpectItsRowsThroughFaults(dataset, 80);
 }
 
+// The windows of a data set overlap, and those of the other one have steps.
+TEST(WindowedBlend, KeepsItsRowsWhileWorkersAndTheCoordinatorDie) {
+  const support::TempFolder folder;
+  support::TestDataset dataset = support::MakeNumberDataset({.shards = 6, .records_per_shard = 100}, folder.path());
+  dataset.job.clear_dataset();
+  for (const int set : {0, 1}) {
+    v1::Dataset* const added = dataset.job.add_dataset();
+    added->set_name(std::string(1, static_cast<char>('a' + set)));
+    added->set_weight(set + 1);
+    for (size_t file = static_cast<size_t>(set); file < 6; file += 2) added->add_files(dataset.files[file]);
+    v1::RecordWindow* const window = added->add_select()->mutable_window();
+    window->set_size(6);
+    window->set_stride(set == 0 ? 1 : 4);
+    window->set_step(set == 0 ? 1 : 3);
+    window->set_by("id // 23");
+    window->set_records("numbers");
+  }
+  dataset.job.mutable_blend()->set_epoch_rows(170);
+  dataset.job.mutable_batch()->set_size(4);
+  ExpectItsRowsThroughFaults(dataset, 80);
+}
+
 }  // namespace
 }  // namespace penstock::faults

@@ -99,7 +99,8 @@ void WriteBlob(const sources::ShardIndex& index, const std::string& out) {
 }
 
 // Writes the index of the shard at `path` to `out`, and that of one of its records to `out`-selected, and
-// that of three of them in groups to `out`-groups, and one of packed rows to `out`-packed.
+// that of three of them in groups to `out`-groups, one of packed rows to `out`-packed, and one of windows to
+// `out`-windows.
 void WriteIndex(const std::string& path, sources::Compression compression, const std::string& out,
                 std::optional<sources::ContainerKind> container = std::nullopt,
                 const sources::RowWindows& windows = {}) {
@@ -115,6 +116,9 @@ void WriteIndex(const std::string& path, sources::Compression compression, const
   WriteBlob(index->Selected(std::vector<uint32_t>{0, 1, 2}, 0, {{"a", "b"}, {1, 0, 1}}), out + "-groups");
   WriteBlob(index->Selected(std::vector<uint32_t>{0, 2}).Packed({{{1, 0, 2}, {0, 3, 1}, {0, 4, 9}}, {2, 3}}),
             out + "-packed");
+  plan::RecordWindows windows{.options = {.size = 2, .stride = 1, .step = 1}};
+  windows.AddRun(0, index->record_count());
+  WriteBlob(index->Windowed(std::make_shared<const plan::RecordWindows>(windows)), out + "-windows");
 }
 
 // Writes the index of a manifest with two files, a part of the second one, and a row without a file.

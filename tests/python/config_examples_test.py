@@ -126,6 +126,16 @@ def write_series(folder):
         np.save(folder / f"sensor-{sensor}.npy", waves.astype("float32"))
 
 
+def write_table(folder):
+    draw = np.random.default_rng(4)
+    hours = np.arange(1000)
+    lines = ["sensor,hour,load,temperature"]
+    for sensor in range(3):
+        load = np.sin(hours / 24 + sensor) + 0.05 * draw.normal(size=1000)
+        lines += [f"s{sensor},{hour},{each},{np.cos(hour / 24)}" for hour, each in zip(hours, load)]
+    (folder / "load-0.csv").write_text("\n".join(lines) + "\n")
+
+
 # ---- models: each function returns the inputs and targets of a batch
 
 
@@ -153,6 +163,11 @@ def clicks(batch):
 def next_moments(batch):
     window = batch["window"]
     return window[:, :168].reshape(len(window), -1)[:, -140:], window[:, 168:].reshape(len(window), -1)[:, 0]
+
+
+def next_loads(batch):
+    assert batch["temperature"].shape[1:] == (192,)
+    return batch["load"][:, 148:168], batch["load"][:, 168]
 
 
 def next_tokens(rows):
@@ -194,6 +209,7 @@ JOBS = {
     "tokens-packed": (write_corpora_of_lines, packed_tokens, 4),
     "tokens-blend": (write_corpora_of_tokens, plain_tokens, 4),
     "time-series": (write_series, next_moments, 16),
+    "time-series-table": (write_table, next_loads, 16),
 }
 
 

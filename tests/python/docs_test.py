@@ -142,11 +142,11 @@ def test_the_page_on_batch_sizes_runs(place):
 
 def test_the_page_on_windows_runs(place):
     page = Page("windows.md")
-    make, read, read_documents, make_series = page.of("python")
+    make, read, read_documents, make_series, make_table, read_table = page.of("python")
     place.run(make)
-    (init,) = page.of("sh")
+    init, select = page.of("sh")
     place.type(init)
-    tokens, documents, corpus, series = page.of("textproto")
+    tokens, documents, corpus, series, load = page.of("textproto")
     written = (place.folder / "tokens.textproto").read_text()
     assert 'files: "tokens/*.bin"' in written
     assert "window { size: 257 stride: 256 }" in written
@@ -164,6 +164,11 @@ def test_the_page_on_windows_runs(place):
     (place.folder / "series.textproto").write_text(series)
     shapes = "import penstock\nfor batch in penstock.Loader('series.textproto', data_root='.'): print(batch['series'].shape)"
     assert place.run(shapes).splitlines() == ["(64, 24, 3)"] * 77
+    place.run(make_table)
+    (place.folder / "load.textproto").write_text(load)
+    assert place.run(read_table).strip() == "(64, 24) (64, 6) 1"
+    (report,) = page.of("text")
+    assert place.run_shell(select) == report
 
 
 def test_the_page_on_text_formats_runs(place):

@@ -17,6 +17,7 @@
 #include "client/cli/local_data.h"
 #include "client/cli/output.h"
 #include "client/cli/select/record_scan.h"
+#include "client/cli/select/row_totals.h"
 #include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_slices.h"
 #include "pipeline/plan/record_groups.h"
@@ -52,10 +53,9 @@ struct Shards {
 // The result over all shards.
 struct Total {
   uint64_t records = 0, bad = 0;
-  std::vector<uint64_t> by_step;  // records that each step and those before it keep
-  uint64_t matches = 0;           // records that all keep
-  // If a step packs: its rows, their parts and values, and the rows that later steps keep.
-  uint64_t rows = 0, row_parts = 0, row_values = 0, rows_kept = 0;
+  std::vector<uint64_t> by_step;                // records that each step and those before it keep
+  uint64_t matches = 0;                         // records that all keep
+  RowTotals rows = {};                          // if a step makes rows
   std::map<std::string, uint64_t> groups = {};  // if the last step makes groups: the records of each
   double share() const { return records == 0 ? 0 : static_cast<double>(matches) / static_cast<double>(records); }
 };
@@ -103,8 +103,10 @@ class Select final : public Command {
     PS_ASSIGN_OR_RETURN(std::vector<selection::Step> steps, StepsOf(job, set, types));
     PS_ASSIGN_OR_RETURN(const auto filter, selection::RecordFilter::Create(std::move(steps), types));
     const v1::Dataset& dataset = plan::DatasetOf(job);
-    if (!filter_.empty() && plan::PackOf(dataset) != nullptr) {
-      return UsageError("--filter cannot follow the job's pack; add the filter to the job, before the pack");
+    if (!filter_.empty() && plan::MakesRows(dataset)) {
+      const char* const step = plan::PackOf(dataset) != nullptr ? "pack" : "window";
+      return UsageError(
+          absl::StrCat("--filter cannot follow the job's ", step, "; add the filter to the job, before the ", step));
     }
     if (!plan::CountsRecords(dataset)) return Report(job, shards, filter, ScanAll(shards, filter, examples_));
     if (!filter_.empty()) {
@@ -205,8 +207,8 @@ class Select final : public Command {
   // the shards of the examples are scanned once more.
   std::vector<ScannedShard> ScanCounted(const v1::Dataset& dataset, const Shards& shards,
                                         const selection::RecordFilter& filter) const {
-    // The steps that count keep rows of a pack, and a row has no example of its own.
-    if (filter.packing() != nullptr) return ScanAll(shards, filter, examples_);
+    // The steps that count keep rows, and a row has no example of its own.
+    if (plan::MakesRows(dataset)) return ScanAll(shards, filter, examples_);
     std::vector<ScannedShard> scanned;
     if (filter.size() > 0) {
       scanned = ScanAll(shards, filter, 0);
@@ -268,20 +270,18 @@ class Select final : public Command {
     }
     for (const ScannedShard& shard : scanned) {
       total.matches += shard.all_matches;
-      total.rows += shard.rows;
-      total.row_parts += shard.row_parts;
-      total.row_values += shard.row_values;
+      total.rows.Add(shard.rows);
       for (const auto& [name, records] : shard.groups) total.groups[name] += records;
     }
     PS_RETURN_IF_ERROR(plan::CheckLimits(total.groups.size(), 0));
-    const bool is_packed = plan::PackOf(plan::DatasetOf(job)) != nullptr;
-    plan::RecordRun run{.count = is_packed ? total.rows : total.matches};
+    const bool makes_rows = plan::MakesRows(plan::DatasetOf(job));
+    plan::RecordRun run{.count = makes_rows ? total.rows.rows : total.matches};
     for (const v1::Select& step : plan::DatasetOf(job).select()) {
       if (!plan::CountsRecords(step)) continue;
       run = plan::AfterStep(step, run);
       total.by_step.push_back(run.count);
     }
-    (is_packed ? total.rows_kept : total.matches) = run.count;
+    (makes_rows ? total.rows.kept : total.matches) = run.count;
     if (json_) {
       PrintJson(job, shards, filter, scanned, total, failed);
     } else {
@@ -368,14 +368,10 @@ class Select final : public Command {
         std::printf("    drops %s\n", ExampleText(path, filter, example).c_str());
       });
       before = total.by_step[n];
-      if (!of_job || !steps[static_cast<int>(n)].has_pack()) continue;
-      before = total.rows;
-      noun = "row";
-      const uint64_t length = steps[static_cast<int>(n)].pack().length();
-      const double room = static_cast<double>(total.rows) * static_cast<double>(length);
-      std::printf("    %s of %s, %.2f %% full, with %s of records\n", Count(total.rows, noun).c_str(),
-                  Count(length, "value").c_str(), room == 0 ? 0 : 100 * static_cast<double>(total.row_values) / room,
-                  Count(total.row_parts, "part").c_str());
+      if (!of_job || !plan::MakesRows(steps[static_cast<int>(n)])) continue;
+      noun = RowNoun(steps[static_cast<int>(n)]);
+      before = total.rows.rows;
+      std::printf("    %s\n", RowsText(plan::DatasetOf(job), total.rows).c_str());
     }
   }
 
@@ -441,14 +437,7 @@ class Select final : public Command {
         .Raw("examples", Json::Array(examples))
         .Raw("first_bad_records", Json::Array(bad))
         .Raw("unreadable_files", Json::QuotedArray(errors));
-    if (plan::PackOf(plan::DatasetOf(job)) != nullptr) {
-      json.Raw("packed", Json()
-                             .Field("rows", total.rows)
-                             .Field("rows_kept", total.rows_kept)
-                             .Field("parts", total.row_parts)
-                             .Field("values", total.row_values)
-                             .Object());
-    }
+    AddRows(plan::DatasetOf(job), total.rows, &json);
     if (explain_) json.Raw("dropped_by_step", Json::Array(dropped));
     if (!total.groups.empty()) {
       Json groups;

@@ -90,9 +90,9 @@ class Submit final : public Command {
       return absl::OkStatus();
     }
     std::printf("job '%s' is ready: %s%s, %s in %s\n", job.name().c_str(),
-                plan::PacksRecords(job.spec()) ? absl::StrCat(Count(records, "row"), " of ").c_str()
-                : selects                      ? absl::StrCat(Count(records), " of ").c_str()
-                                               : "",
+                plan::MakesRows(job.spec()) ? absl::StrCat(Count(records, "row"), " of ").c_str()
+                : selects                   ? absl::StrCat(Count(records), " of ").c_str()
+                                            : "",
                 Count(whole, "record").c_str(), HumanBytes(bytes).c_str(),
                 Count(static_cast<uint64_t>(job.snapshot().shards_size()), "shard").c_str());
     std::printf("  %s\n%s%s", EpochLine(job.spec(), facts).c_str(), ShareLines(job.spec(), *order).c_str(),

@@ -1,6 +1,7 @@
 #include "client/cli/select/record_scan.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "client/cli/select/value_text.h"
 #include "pipeline/plan/record_groups.h"
 #include "pipeline/plan/record_packs.h"
+#include "pipeline/plan/record_windows.h"
 #include "pipeline/sources/shard_reader.h"
 #include "pipeline/sources/shard_records.h"
 
@@ -45,19 +47,29 @@ class Scan {
     result->matches.resize(filter_.size());
     result->dropped.resize(filter_.size());
     std::vector<uint32_t> lengths;  // the records that are packed have these
+    std::optional<plan::WindowCutter> windows;
+    if (filter_.windows() != nullptr) windows.emplace(*filter_.windows());
     PS_RETURN_IF_ERROR(
         sources::ForEachRecord(*reader, features_, [&](uint64_t k, const absl::StatusOr<std::string_view>& record) {
-          const uint64_t matches = result->all_matches;
+          const uint64_t matches = result->all_matches, bad = result->bad;
           Evaluate(shard, k, record, &scratch, result);
+          if (windows && result->bad > bad) windows->EndRun();
+          if (windows && result->all_matches > matches) windows->Add(scratch.run);
           if (filter_.packing() != nullptr && result->all_matches > matches) lengths.push_back(scratch.length);
           if (++result->records % kRecordsBetweenReports == 0) Report(kRecordsBetweenReports);
           return absl::OkStatus();
         }));
+    if (windows) {
+      const plan::RecordWindows made = windows->Take();
+      result->rows = {.rows = made.rows,
+                      .runs = windows->runs(),
+                      .short_runs = windows->short_runs(),
+                      .longest_run = made.longest_run};
+    }
     if (filter_.packing() == nullptr) return absl::OkStatus();
     PS_ASSIGN_OR_RETURN(const plan::RecordPacks packs, plan::PackRecords(lengths, *filter_.packing()));
-    result->rows = packs.rows();
-    result->row_parts = packs.parts.size();
-    for (const plan::PackPart& part : packs.parts) result->row_values += part.count;
+    result->rows = {.rows = packs.rows(), .parts = packs.parts.size()};
+    for (const plan::PackPart& part : packs.parts) result->rows.values += part.count;
     return absl::OkStatus();
   }
 

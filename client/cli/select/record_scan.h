@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "client/cli/select/row_totals.h"
 #include "pipeline/selection/record_filter.h"
 #include "pipeline/sources/file_access.h"
 #include "pipeline/sources/requested_features.h"
@@ -38,13 +39,13 @@ struct BadRecord {
 struct ScannedShard {
   absl::Status failed;  // the error that ended the scan of this shard, if any
   uint64_t records = 0, bad = 0;
-  std::vector<uint64_t> matches;                     // by step: the records that it and those before it keep
-  uint64_t all_matches = 0;                          // the records that all steps keep
-  std::map<std::string, uint64_t> groups;            // if the last step makes groups: records of the first ones
-  uint64_t rows = 0, row_parts = 0, row_values = 0;  // if the last step packs: its rows, their parts and values
-  std::vector<ExampleRecord> examples;               // the first matches
-  std::vector<std::vector<ExampleRecord>> dropped;   // by step: the first records that it drops
-  std::vector<BadRecord> first_bad;                  // the first bad records
+  std::vector<uint64_t> matches;                    // by step: the records that it and those before it keep
+  uint64_t all_matches = 0;                         // the records that all steps keep
+  std::map<std::string, uint64_t> groups;           // if the last step makes groups: records of the first ones
+  RowTotals rows = {};                              // if the last step makes rows
+  std::vector<ExampleRecord> examples;              // the first matches
+  std::vector<std::vector<ExampleRecord>> dropped;  // by step: the first records that it drops
+  std::vector<BadRecord> first_bad;                 // the first bad records
 };
 
 struct ScanOptions {

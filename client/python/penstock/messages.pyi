@@ -1290,6 +1290,30 @@ class Range(Message):
         to: Optional[int] = ...,
     ) -> None: ...
 
+class RecordWindow(Message):
+    """Makes rows of `size` records of one file each. They follow each other, and have one value of `by`. Each feature gets a first dimension of `size`. Later steps count these rows as records.
+
+        size: records of a row, at least 1
+        stride: records from the start of a row to that of the next one, at least 1; default: `size`
+        step: records from one record of a row to the next one, at least 1; default: 1
+        by: An expression, such as `sensor`. Neighboring records with equal values are a run, and no row leaves its run. Default: a file is one run.
+        records: name of a column for the number in the file of each record, int64 [size]
+    """
+    size: int
+    stride: Optional[int]
+    step: Optional[int]
+    by: str
+    records: str
+    def __init__(
+        self,
+        *,
+        size: Optional[int] = ...,
+        stride: Optional[int] = ...,
+        step: Optional[int] = ...,
+        by: Optional[str] = ...,
+        records: Optional[str] = ...,
+    ) -> None: ...
+
 class Resize(Message):
     """Needs height and width, or one of shorter_side and longer_side, which keep the aspect.
 
@@ -1395,6 +1419,7 @@ class Select(Message):
     sort: Optional[Sort]
     bucket: Optional[Bucket]
     pack: Optional[Pack]
+    window: Optional[RecordWindow]
     def __init__(
         self,
         *,
@@ -1410,6 +1435,7 @@ class Select(Message):
         sort: Optional[Union[Sort, Mapping[str, Any]]] = ...,
         bucket: Optional[Union[Bucket, Mapping[str, Any]]] = ...,
         pack: Optional[Union[Pack, Mapping[str, Any]]] = ...,
+        window: Optional[Union[RecordWindow, Mapping[str, Any]]] = ...,
     ) -> None: ...
 
 class SetStart(Message):

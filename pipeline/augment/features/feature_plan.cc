@@ -174,6 +174,7 @@ FeatureSet FeatureSet::Create(const v1::JobSpec& job, std::vector<std::string>* 
   set.features_ = set.plans_.size();
   set.PlanPadding(job, errors);
   set.PlanPack(job, errors);
+  set.PlanWindow(job, errors);
   if (set.raw_ && job.features_size() > 1) {
     errors->push_back("features: a RAW record is one feature; take out the others");
   }

@@ -50,9 +50,9 @@ class FeatureSet {
 
   // Returns the plans of the job's features, in their order, then those of columns that are made.
   const std::vector<FeaturePlan>& plans() const { return plans_; }
-  // Returns the bytes of all padded columns of a row.
+  // Returns the bytes of all padded columns of a row, and of the columns of a window.
   size_t padded_bytes() const;
-  // Returns whether the records are rows of packed records.
+  // Returns whether the records are rows of several records: packed, or windows.
   bool is_packed() const { return !packed_.empty(); }
 
   // Parses `record`, which may be a row of packed records (sources/pack_frame.h). The result has one entry per plan.
@@ -73,16 +73,21 @@ class FeatureSet {
   // Checks the padding of the features and the pack of the job, and adds their columns (padded_columns.cc).
   void PlanPadding(const v1::JobSpec& job, std::vector<std::string>* errors);
   void PlanPack(const v1::JobSpec& job, std::vector<std::string>* errors);
+  void PlanWindow(const v1::JobSpec& job, std::vector<std::string>* errors);
   void AddMade(FeaturePlan::Made made, const std::string& column, size_t source, const std::string& field,
                std::vector<std::string>* errors);
-  // Parses a row of packed records (packed_row.cc).
+  // Parses a row of several records (packed_row.cc).
   absl::Status ParseRow(std::string_view row, records::ParsedExample* out) const;
+  // Appends the values of feature f in one record of a window. Without values, the feature must have a default.
+  absl::Status AppendValues(size_t f, const records::FeatureValue& value, records::FeatureValue* row,
+                            std::vector<size_t>* sizes) const;
   // Sets the values of columns that are made.
   void AddCounts(records::ParsedExample* out) const;
 
   std::vector<FeaturePlan> plans_;
   size_t features_ = 0;       // plans of the job's features; columns that are made follow
-  std::vector<char> packed_;  // by feature: whether a pack has it; empty: records are not packed
+  std::vector<char> packed_;  // by feature: whether a pack has it; empty: rows are single records
+  size_t window_ = 0;         // records of a window; 0: rows are no windows
   bool raw_ = false;
   std::optional<records::RecordParser> parser_;
 };

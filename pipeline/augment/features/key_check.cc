@@ -40,7 +40,7 @@ std::string Listed(const std::vector<std::string>& keys) {
 }  // namespace
 
 KeyCheck::KeyCheck(const v1::JobSpec& job)
-    : format_(ParserFormatOf(job)), is_packed_(plan::PackOf(plan::DatasetOf(job)) != nullptr) {
+    : format_(ParserFormatOf(job)), is_packed_(plan::MakesRows(plan::DatasetOf(job))) {
   if (RecordFormatOf(job) == v1::RAW) return;
   for (int i = 0; i < job.features_size(); ++i) {
     const v1::Feature& feature = job.features(i);

@@ -1,5 +1,6 @@
-// The values of a row of packed records, and of columns that are made.
+// The values of a row of several records, and of columns that are made.
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -85,6 +86,49 @@ void SetMade(FeaturePlan::Made made, const std::vector<sources::FramedPart>& par
 
 }  // namespace
 
+absl::Status FeatureSet::AppendValues(size_t f, const records::FeatureValue& value, records::FeatureValue* row,
+                                      std::vector<size_t>* sizes) const {
+  const FeaturePlan& plan = plans_[f];
+  const size_t wanted = plan.elements / window_;
+  size_t found = value.count();
+  if (plan.request.kind == records::FeatureKind::kBytes && !plan.is_string()) {
+    found = 0;
+    for (const std::string_view bytes : value.bytes) found += bytes.size() / plan.element_bytes();
+  }
+  if (plan.fixed_count ? found == wanted : found > 0 || !plan.has_default) {
+    AppendAll(value, row, sizes);
+    return absl::OkStatus();
+  }
+  if (found > 0) {
+    return WithFault(Fault::kWrongShape, absl::InvalidArgumentError(absl::StrCat(
+                                             plan.label, ": it has ", found, found == 1 ? " value" : " values",
+                                             ", and each record of a window has ", wanted)));
+  }
+  if (!plan.has_default) {
+    return WithFault(Fault::kMissingFeature,
+                     absl::InvalidArgumentError(
+                         absl::StrCat(plan.label, ": missing or empty in the record, and the feature has no default")));
+  }
+  for (const std::string& text : plan.default_strings) {
+    row->own.insert(row->own.end(), text.begin(), text.end());
+    sizes->push_back(text.size());
+  }
+  const std::string& numbers = plan.default_numbers;
+  const auto append = [&numbers](auto* to) {
+    const size_t before = to->size();
+    to->resize(before + numbers.size() / sizeof((*to)[0]));
+    std::memcpy(to->data() + before, numbers.data(), numbers.size());
+  };
+  if (plan.is_string()) return absl::OkStatus();
+  if (plan.request.kind == records::FeatureKind::kInt64) append(&row->ints);
+  if (plan.request.kind == records::FeatureKind::kFloat) append(&row->floats);
+  if (plan.request.kind == records::FeatureKind::kBytes) {
+    append(&row->own);
+    sizes->push_back(numbers.size());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status FeatureSet::ParseRow(std::string_view row, records::ParsedExample* out) const {
   std::vector<sources::FramedPart> parts;
   PS_RETURN_IF_ERROR(sources::ParsePack(row, &parts));
@@ -93,17 +137,20 @@ absl::Status FeatureSet::ParseRow(std::string_view row, records::ParsedExample* 
   records::ParsedExample single;
   std::vector<std::vector<size_t>> sizes(features_);  // the length of each string
   for (const sources::FramedPart& part : parts) {
+    const auto place = [&] { return absl::StrCat(window_ > 0 ? "record " : "packed record ", part.number); };
     if (const absl::Status parsed = parser_->Parse(part.record, &single); !parsed.ok()) {
-      return AtPlace(absl::StrCat("packed record ", part.number), parsed);
+      return AtPlace(place(), parsed);
     }
     for (size_t f = 0; f < features_; ++f) {
       (*out)[f].missing = (*out)[f].missing && single[f].missing;
-      if (packed_[f] == 0) {
+      if (window_ > 0) {
+        const absl::Status appended = AppendValues(f, single[f], &(*out)[f], &sizes[f]);
+        if (!appended.ok()) return AtPlace(place(), appended);
+      } else if (packed_[f] == 0) {
         AppendAll(single[f], &(*out)[f], &sizes[f]);
       } else if (!AppendPart(plans_[f], single[f], part.first, part.count, &(*out)[f])) {
-        return AtPlace(
-            absl::StrCat("packed record ", part.number),
-            WithFault(Fault::kWrongShape, absl::InvalidArgumentError(absl::StrCat(
+        return AtPlace(place(), WithFault(Fault::kWrongShape,
+                                          absl::InvalidArgumentError(absl::StrCat(
                                               plans_[f].label, ": it has fewer values than the pack counted"))));
       }
     }
@@ -112,7 +159,8 @@ absl::Status FeatureSet::ParseRow(std::string_view row, records::ParsedExample* 
     records::FeatureValue& value = (*out)[p];
     if (plans_[p].made != FeaturePlan::Made::kNo) SetMade(plans_[p].made, parts, &value.own);
     const std::string_view own(value.own.data(), value.own.size());
-    const bool is_list = p < features_ && packed_[p] == 0;
+    const bool is_array = window_ > 0 && plans_[p].fixed_count && !plans_[p].is_string();
+    const bool is_list = p < features_ && packed_[p] == 0 && !is_array;
     if (!is_list) {
       if (!own.empty()) value.bytes.push_back(own);
       continue;

@@ -1,4 +1,4 @@
-// Checks of padded features and of packs.
+// Checks of padded features, of packs and of windows of records.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -18,7 +18,7 @@
 namespace penstock::augment {
 namespace {
 
-constexpr char kPack[] = "dataset.select.pack";
+constexpr char kPack[] = "dataset.select.pack", kWindow[] = "dataset.select.window";
 
 template <typename T>
 std::optional<std::string> BytesOf(double value) {
@@ -94,7 +94,7 @@ void Pad(const v1::PadTo& pad, uint64_t length, FeaturePlan* plan, const std::fu
 size_t FeatureSet::padded_bytes() const {
   size_t bytes = 0;
   for (const FeaturePlan& plan : plans_) {
-    if (plan.is_padded) bytes += plan.elements * plan.element_bytes();
+    if (plan.is_padded || (window_ > 0 && !plan.type.ragged)) bytes += plan.elements * plan.element_bytes();
   }
   return bytes;
 }
@@ -139,6 +139,9 @@ void FeatureSet::AddMade(FeaturePlan::Made made, const std::string& column, size
     plan.is_padded = true;
     plan.elements = plans_[source].elements;
     plan.type.shape = {static_cast<int64_t>(plan.elements)};
+  } else if (made == FeaturePlan::Made::kRecords && window_ > 0) {
+    plan.elements = window_;
+    plan.type.shape = {static_cast<int64_t>(window_)};
   } else if (made != FeaturePlan::Made::kCount) {
     plan.type.ragged = true;
     plan.fixed_count = false;
@@ -204,6 +207,29 @@ void FeatureSet::PlanPack(const v1::JobSpec& job, std::vector<std::string>* erro
     if (output == v1::Pack::LENGTHS) add(FeaturePlan::Made::kLengths, "_lengths");
     if (output == v1::Pack::RECORDS) add(FeaturePlan::Made::kRecords, "_records");
   }
+}
+
+void FeatureSet::PlanWindow(const v1::JobSpec& job, std::vector<std::string>* errors) {
+  // config/select_check.h reports a wrong size.
+  const v1::RecordWindow* const window = plan::RecordWindowOf(plan::DatasetOf(job));
+  if (window == nullptr || window->size() < 1 || window->size() > plan::kMaxWindowRecords) return;
+  if (job.has_annotations()) errors->push_back("annotations: boxes and masks do not work with a window of records");
+  packed_.assign(features_, 0);
+  window_ = window->size();
+  for (size_t f = 0; f < features_; ++f) {
+    const v1::Feature& feature = job.features(static_cast<int>(f));
+    FeaturePlan& plan = plans_[f];
+    if (feature.has_pad() || feature.sequence()) {
+      errors->push_back(absl::StrCat("features[", f, "].", feature.sequence() ? "sequence" : "pad",
+                                     ": it does not work with ", kWindow, ", whose rows have several records"));
+    }
+    if (!plan.fixed_count) continue;  // the values of all records, one after another
+    plan.elements *= window_;
+    plan.type.scalar = false;
+    if (!plan.is_string()) plan.type.shape.insert(plan.type.shape.begin(), static_cast<int64_t>(window_));
+  }
+  if (window->records().empty()) return;
+  AddMade(FeaturePlan::Made::kRecords, window->records(), 0, absl::StrCat(kWindow, ".records"), errors);
 }
 
 }  // namespace penstock::augment

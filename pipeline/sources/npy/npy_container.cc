@@ -231,7 +231,8 @@ class NpyWalker final : public RecordWalker {
     const absl::StatusOr<NpyRow> row = NpyRowOf(*array, row_shape);
     if (!row.ok()) return Unreadable(row.status().message());
     if (!options().windows.empty() && !array->fields.empty()) {
-      return Unreadable("dataset.window is for arrays without fields; read its rows one by one, or save each field");
+      return Unreadable(
+          "dataset.window is for arrays without fields; make windows of its rows with select { window { size: 24 } }");
     }
     rows_ = static_cast<uint64_t>(array->shape[0]);
     row_bytes_ = row->bytes;

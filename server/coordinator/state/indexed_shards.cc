@@ -1,8 +1,11 @@
 #include "server/coordinator/state/indexed_shards.h"
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "pipeline/plan/job_dataset.h"
 #include "pipeline/plan/job_slices.h"
 #include "pipeline/sources/npy/npy_container.h"
 #include "pipeline/sources/snapshot_proto.h"
@@ -28,17 +31,20 @@ void Slice(const v1::Dataset& dataset, std::span<v1::Shard> shards) {
   }
 }
 
-absl::Status CheckKeepsSome(const v1::JobSpec& job, int set, std::span<const v1::Shard> shards) {
+absl::Status CheckKeepsSome(const v1::JobSpec& job, int set, std::span<v1::Shard> shards) {
   if (job.dataset(set).select().empty()) return absl::OkStatus();
-  uint64_t records = 0, whole = 0;
-  for (const v1::Shard& shard : shards) {
+  uint64_t records = 0, whole = 0, longest_run = 0;
+  for (v1::Shard& shard : shards) {
     records += shard.records();
     whole += shard.whole_records();
+    longest_run = std::max(longest_run, shard.longest_run());
+    shard.clear_longest_run();
   }
   if (records > 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("dataset[", set, "].select: keeps none of the ", whole,
-                                                    " records in the ", shards.size(), " files of job ", job.name(),
-                                                    "; `penstock select` shows what each step keeps"));
+  const std::string reason = plan::NoWindowReason(job.dataset(set), longest_run);
+  return absl::FailedPreconditionError(absl::StrCat(
+      "dataset[", set, "].select: keeps none of the ", whole, " records in the ", shards.size(), " files of job ",
+      job.name(), "; ", reason.empty() ? "`penstock select` shows what each step keeps" : reason));
 }
 
 absl::Status CheckRowTypes(std::span<v1::Shard> shards) {

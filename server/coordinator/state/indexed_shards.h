@@ -18,7 +18,8 @@ std::string FileName(const v1::Shard& shard);
 void Slice(const v1::Dataset& dataset, std::span<v1::Shard> shards);
 
 // Returns FailedPrecondition if the selection of data set `set` keeps none of the records of `shards`, its files.
-absl::Status CheckKeepsSome(const v1::JobSpec& job, int set, std::span<const v1::Shard> shards);
+// Forgets their longest runs.
+absl::Status CheckKeepsSome(const v1::JobSpec& job, int set, std::span<v1::Shard> shards);
 
 // Returns InvalidArgument if the rows of two arrays among `shards`, the files of a data set, have different types.
 // Forgets the types.

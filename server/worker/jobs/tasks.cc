@@ -172,6 +172,7 @@ absl::Status Index(const std::string& job, const v1::IndexShard& task, const Tas
   for (const std::string& name : index.group_names()) shard->mutable_groups()->add_names(name);
   for (const uint32_t records : index.group_records()) shard->mutable_groups()->add_records(records);
   shard->set_row_type(sources::RowTypeOf(index));
+  if (index.packs().windows != nullptr) shard->set_longest_run(index.packs().windows->longest_run);
   shard->set_content_hash(index.content_hash);
   shard->set_data_bytes(index.data_bytes());
   shard->set_max_record_bytes(index.longest_record());

@@ -53,15 +53,21 @@ void CheckGroups(const penstock::sources::ShardIndex& index) {
   PS_CHECK(k == index.record_count());
 }
 
+// Limit of the parts of rows that a run looks at: windows share records.
+constexpr uint64_t kMostParts = uint64_t{1} << 20;
+
 // Each row has records of the index of single records, and its size is that of their bytes.
 void CheckRows(const penstock::sources::ShardIndex& index) {
   const penstock::sources::ShardIndex& records = *index.packs().records;
   PS_CHECK(!records.is_packed() && records.group_names().empty() && index.members().records() == 0);
-  PS_CHECK(index.record_count() == index.packs().rows.rows());
-  for (uint64_t row = 0; row < index.record_count(); ++row) {
-    const auto parts = index.packs().rows.Row(row);
-    PS_CHECK(!parts.empty() && index.RecordOffset(row) == records.RecordOffset(parts[0].record));
-    for (const penstock::plan::PackPart& part : parts) PS_CHECK(part.record < records.record_count());
+  const auto& windows = index.packs().windows;
+  PS_CHECK(index.record_count() == (windows == nullptr ? index.packs().rows.rows() : windows->rows));
+  uint64_t looked_at = 0;
+  for (uint64_t row = 0; row < index.record_count() && looked_at < kMostParts; ++row) {
+    const penstock::plan::RowParts parts = index.PartsOf(row);
+    looked_at += parts.size();
+    PS_CHECK(parts.size() > 0 && index.RecordOffset(row) == records.RecordOffset(parts[0].record));
+    for (const penstock::plan::PackPart part : parts) PS_CHECK(part.record < records.record_count());
     const uint64_t bytes = penstock::sources::ShardReader::DataBytes(index, row, nullptr);
     PS_CHECK(index.RecordLength(row) == std::min<uint64_t>(bytes, UINT32_MAX));
   }

@@ -322,5 +322,89 @@ TEST(PackedFeatures, MistakesNameTheField) {
               HasSubstr("boxes and masks do not work with a pack"));
 }
 
+const std::string kWindowJob =
+    "features { key: 'label' column: 'l' type: INT64 } "
+    "features { key: 'raw' type: BYTES decode_raw: UINT8 shape: [3] } "
+    "features { key: 'name' type: BYTES } "
+    "features { key: 'tokens' type: INT64 variable_length: true } "
+    "features { key: 'loss' type: FLOAT default { floats: 0.5 } } "
+    "dataset { select { window { size: 2 records: 'numbers' } } }";
+
+TEST(WindowFeatures, HaveADimensionForTheRecords) {
+  const auto pipeline = BuildPipeline(ParseJob(kWindowJob));
+  const auto& columns = pipeline->schema().columns;
+  ASSERT_EQ(columns.size(), 6u);
+  EXPECT_EQ(columns[0].shape, (std::vector<int64_t>{2}));
+  EXPECT_EQ(columns[1].shape, (std::vector<int64_t>{2, 3}));
+  EXPECT_FALSE(columns[2].scalar);
+  EXPECT_EQ(columns[5].name, "numbers");
+  EXPECT_EQ(columns[5].shape, (std::vector<int64_t>{2}));
+  EXPECT_EQ(columns[5].dtype, batch::DType::kInt64);
+  OwnedRow row(pipeline->schema());
+  RowScratch scratch;
+  const std::string record = PackedRow({{Text({1, 2, 3}, "abc", "one")}, {Text({7, 8}, "xyz", "two")}});
+  for (int again = 0; again < 2; ++again) {
+    for (std::string& ragged : row.slot.ragged) ragged.clear();
+    const absl::Status made = pipeline->MakeRow(record, {}, &row.slot, &scratch);
+    ASSERT_TRUE(made.ok()) << made;
+    EXPECT_EQ(row.As<int64_t>(0), (std::vector<int64_t>{3, 2}));
+    EXPECT_EQ(row.As<uint8_t>(1), (std::vector<uint8_t>{'a', 'b', 'c', 'x', 'y', 'z'}));
+    EXPECT_EQ(row.slot.ragged[2], RaggedStrings({"one", "two"}));
+    EXPECT_EQ(row.slot.ragged[3], Ragged<int64_t>(5, {1, 2, 3, 7, 8}));
+    EXPECT_EQ(row.As<float>(4), (std::vector<float>{0.5, 0.5}));
+    EXPECT_EQ(row.As<int64_t>(5), (std::vector<int64_t>{10, 11}));
+  }
+}
+
+TEST(WindowFeatures, ADefaultStandsForTheFeatureOfOneRecord) {
+  const auto pipeline = BuildPipeline(
+      ParseJob("features { key: 'label' type: INT64 default { ints: -1 } } "
+               "features { key: 'raw' type: BYTES decode_raw: UINT8 shape: [2] default { bytes_values: 'dd' } } "
+               "features { key: 'name' type: BYTES default { bytes_values: 'none' } } "
+               "features { key: 'tokens' type: INT64 variable_length: true default { ints: 9 } } "
+               "dataset { select { window { size: 3 } } }"));
+  OwnedRow row(pipeline->schema());
+  RowScratch scratch;
+  const std::string empty = records::ExampleBuilder().Serialize();
+  const std::string record = PackedRow({{Text({4}, "ab", "one")}, {empty}, {Text({5, 6}, "cd", "two")}});
+  const absl::Status made = pipeline->MakeRow(record, {}, &row.slot, &scratch);
+  ASSERT_TRUE(made.ok()) << made;
+  EXPECT_EQ(row.As<int64_t>(0), (std::vector<int64_t>{1, -1, 2}));
+  EXPECT_EQ(row.As<uint8_t>(1), (std::vector<uint8_t>{'a', 'b', 'd', 'd', 'c', 'd'}));
+  EXPECT_EQ(row.slot.ragged[2], RaggedStrings({"one", "none", "two"}));
+  EXPECT_EQ(row.slot.ragged[3], Ragged<int64_t>(4, {4, 9, 5, 6}));
+  EXPECT_GE(pipeline->ScratchBytes(PackedRow({{empty}, {empty}, {empty}})), size_t{3 * (8 + 2)});
+}
+
+TEST(WindowFeatures, ARecordOfAnotherShapeFailsTheRow) {
+  const auto pipeline = BuildPipeline(ParseJob(kWindowJob));
+  OwnedRow row(pipeline->schema());
+  RowScratch scratch;
+  const auto error = [&](const std::string& second) {
+    const absl::Status made =
+        pipeline->MakeRow(PackedRow({{Text({1}, "abc", "one")}, {second}}), {}, &row.slot, &scratch);
+    return std::string(made.message());
+  };
+  EXPECT_THAT(error(Text({1}, "ab", "two")),
+              HasSubstr("record 11: features[1] (key 'raw'): it has 2 values, and each"));
+  EXPECT_THAT(error(records::ExampleBuilder().Int64("label", 1).Serialize()),
+              HasSubstr("record 11: features[1] (key 'raw'): missing or empty in the record"));
+  EXPECT_THAT(error("no Example"), HasSubstr("record 11"));
+}
+
+TEST(WindowFeatures, MistakesNameTheField) {
+  const auto mistakes = [](const std::string& features) {
+    return MistakesIn(features + "dataset { select { window { size: 8 records: 'numbers' } } }");
+  };
+  EXPECT_EQ(mistakes("features { key: 'x' type: INT64 } "), "");
+  EXPECT_THAT(mistakes("features { key: 'x' type: INT64 variable_length: true pad { length: 3 } } "),
+              HasSubstr("features[0].pad: it does not work with dataset.select.window"));
+  EXPECT_THAT(mistakes("features { key: 'numbers' type: INT64 } "),
+              HasSubstr("dataset.select.window.records: there is another column 'numbers'"));
+  EXPECT_THAT(mistakes("features { key: 'image' type: BYTES } annotations { boxes {} } "),
+              HasSubstr("boxes and masks do not work with a window of records"));
+  EXPECT_THAT(mistakes("features { key: 'image' type: BYTES } ops { decode_image {} } "), HasSubstr("ops[0]"));
+}
+
 }  // namespace
 }  // namespace penstock::augment
