@@ -80,6 +80,22 @@ def test_each_record_is_in_one_row_and_the_columns_say_where(texts):
         assert (row["mask"] == np.where(filled, row["tokens"] // 1000 % 2, 0)).all()
 
 
+def test_the_bounds_of_a_batch_are_those_of_its_records_and_padding(texts):
+    folder, _ = texts
+    outputs = {"outputs": ["SEGMENT_IDS", "POSITIONS", "LENGTHS"]}
+    with penstock.Loader(job_of(outputs), data_root=folder) as loader:
+        for batch in loader:
+            bounds = penstock.cu_seqlens(batch["tokens_lengths"], LENGTH)
+            assert (bounds.dtype, bounds[0], bounds[-1]) == (np.int32, 0, batch["tokens"].size)
+            rows, ids = np.arange(batch["tokens"].size) // LENGTH, batch["tokens_segment_ids"].ravel()
+            begins = (np.diff(rows, prepend=-1) != 0) | (np.diff(ids, prepend=-1) != 0)
+            assert bounds[:-1].tolist() == np.flatnonzero(begins).tolist()
+    with pytest.raises(ValueError, match="more than row_length=8: give the pack's length"):
+        penstock.cu_seqlens(batch["tokens_lengths"], 8)
+    nothing = penstock.Ragged(np.zeros(0, np.int32), np.zeros(3, np.int64))
+    assert penstock.cu_seqlens(nothing, 5).tolist() == [0, 5, 10]
+
+
 def test_the_order_is_that_of_any_job(texts):
     folder, _ = texts
     two = flat(rows_of(job_of(), epochs=2, data_root=folder))

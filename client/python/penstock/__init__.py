@@ -21,6 +21,7 @@ from ._map import MappedLoader
 from ._program import find_program
 from ._ranks import find_place
 from ._schema_types import Column
+from ._sequences import cu_seqlens
 from ._writer import ShardPart, ShardSet, ShardWriter
 from .messages import Feature
 
@@ -49,6 +50,7 @@ __all__ = [
     "col",
     "continue_blend",
     "convert",
+    "cu_seqlens",
     "find_place",
     "find_program",
     "init",
