@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the rates of one job over the same photographs in several formats, in turns in one run.
 
-    formats.py [--bin DIR] [--shards DIR] [--rounds N] [--epochs N] [--threads N] [--decode]
+    formats.py [--shards DIR] [--decode] [--rounds N] ...
 
 The photographs are those of TFRecord shards (default: generated ones). They are written as tar shards, as files in class
 folders with a manifest, and as one file with a manifest of parts. Each side is a loop in a process of its own, which reads
@@ -9,20 +9,16 @@ whole epochs from a warm page cache, without caches of its own. Without --decode
 formats differ most.
 """
 
-import argparse
 import contextlib
 import io
-import json
 import os
-import statistics
 import subprocess
-import sys
 import tarfile
 import tempfile
-import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+import turns
+
 SIDES = {
     "tfrecord": ('files: "tfrecord/*"', "image/encoded"),
     "tar": ('files: "tar/*.tar"', "jpg"),
@@ -31,21 +27,6 @@ SIDES = {
 }
 DECODE = "ops { decode_image { } } ops { random_resized_crop { height: 224 width: 224 } }"
 JOB = 'name: "%s" dataset { %s } features { key: "%s" column: "image" type: BYTES } %s order { seed: 17 } batch { size: 64 }'
-
-
-def rate(job, root, threads, epochs):
-    """Returns the rows/s of some epochs after a first one, in this process."""
-    import penstock
-
-    caches = dict.fromkeys(("record_cache", "decoded_cache", "row_cache"), 0)
-    with penstock.Loader(job, data_root=root, threads=threads, **caches) as loader:
-        rows, begin = 0, 0.0
-        for epoch in range(epochs + 1):
-            if epoch == 1:
-                rows, begin = 0, time.perf_counter()
-            for batch in loader:
-                rows += len(batch.ids)
-    return rows / (time.perf_counter() - begin)
 
 
 def write(shards, folder):
@@ -79,21 +60,11 @@ def write(shards, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bin", type=Path, default=ROOT / "build" / "release" / "bin")
+    parser = turns.parser_of(__doc__)
     parser.add_argument("--shards", type=Path)
-    parser.add_argument("--records", type=int, default=2048)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--decode", action="store_true")
-    parser.add_argument("--side", help=argparse.SUPPRESS)
-    parser.add_argument("--folder", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    sys.path.insert(0, str(ROOT / "client" / "python"))
-    os.environ["PENSTOCK_PROGRAM"] = str(options.bin / "penstock")
-    if options.side:
-        print(json.dumps(rate(f"{options.folder}/{options.side}.textproto", options.folder, options.threads, options.epochs)))
+    if turns.began(options):
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -107,19 +78,7 @@ def main():
         print(f"{count} photographs, {size / count / 1000:.0f} KB each")
         for side, (dataset, key) in SIDES.items():
             (folder / f"{side}.textproto").write_text(JOB % (side, dataset, key, DECODE if options.decode else ""))
-        command = [sys.executable, __file__, "--bin", options.bin, "--folder", folder, "--threads", str(options.threads),
-                   "--epochs", str(options.epochs)]
-        rates = {side: [] for side in SIDES}
-        for turn in range(options.rounds):
-            order = list(SIDES) if turn % 2 == 0 else list(SIDES)[::-1]
-            for side in order:
-                done = subprocess.run([*command, "--side", side], check=True, stdout=subprocess.PIPE, text=True)
-                rates[side].append(json.loads(done.stdout))
-        base = rates["tfrecord"]
-        for side, values in rates.items():
-            ratios = [value / other for value, other in zip(values, base, strict=True)]
-            print(f"{side:9} best {max(values):8.0f} rows/s, of tfrecord: best {max(values) / max(base):.2f}, "
-                  f"median of pairs {statistics.median(ratios):.2f}")
+        turns.compare(list(SIDES), folder, options)
 
 
 if __name__ == "__main__":
