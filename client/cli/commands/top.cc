@@ -16,7 +16,7 @@
 namespace penstock::cli {
 namespace {
 
-constexpr int kMostDatasets = 10;  // rows of the table for each job
+constexpr int kMostTopDatasets = 10;  // rows of the table for each job
 
 class Top final : public Command {
  public:
@@ -46,7 +46,7 @@ class Top final : public Command {
       PS_ASSIGN_OR_RETURN(const v1::ExplainReply reply, client.Explain(v1::ExplainRequest()));
       PS_ASSIGN_OR_RETURN(const v1::StatusReply status, client.GetStatus());
       std::string text = TopText(reply);
-      if (const std::string sets = DatasetsTable(status, kMostDatasets, false); !sets.empty()) {
+      if (const std::string sets = DatasetsTable(status, kMostTopDatasets, false); !sets.empty()) {
         absl::StrAppend(&text, "\n", sets);
       }
       absl::StrAppend(&text, "\n", WorkersTable(status));

@@ -1,5 +1,11 @@
-// cast: converts each element to another type by the rules of ConvertElement. A uint8 result with the shape of an image
-// is an image, so image ops accept it.
+// cast: converts each element to another type by the rules of ConvertElement, except that an integer which another
+// integer type does not have is an error: it may be a token or a label. A uint8 result with the shape of an image is an
+// image, so image ops accept it.
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "pipeline/augment/op/op_registry.h"
@@ -9,13 +15,42 @@
 namespace penstock::augment {
 namespace {
 
-using Convert = void (*)(const uint8_t* from, size_t count, uint8_t* to);
+// Converts all elements. Returns whether the result has a value for each of them.
+using Convert = bool (*)(const uint8_t* from, size_t count, uint8_t* to);
 
 template <typename From, typename To>
-void ConvertAll(const uint8_t* from, size_t count, uint8_t* to) {
+constexpr bool kIntegers = std::is_integral_v<From>&& std::is_integral_v<To>;
+
+template <typename From, typename To>
+bool ConvertAll(const uint8_t* from, size_t count, uint8_t* to) {
+  bool fits = true;
   for (size_t i = 0; i < count; ++i) {
-    StoreElement(to + i * sizeof(To), ConvertElement<To>(LoadElement<From>(from + i * sizeof(From))));
+    const From element = LoadElement<From>(from + i * sizeof(From));
+    if constexpr (kIntegers<From, To>) fits = fits & std::in_range<To>(element);
+    StoreElement(to + i * sizeof(To), ConvertElement<To>(element));
   }
+  return fits;
+}
+
+// Returns the error for the first element that the integer type `to` does not have.
+absl::Status DoesNotFit(batch::DType from, batch::DType to, const uint8_t* elements, size_t count) {
+  return VisitDType(from, [&](auto source) {
+    return VisitDType(to, [&](auto result) -> absl::Status {
+      using From = decltype(source);
+      using To = decltype(result);
+      if constexpr (kIntegers<From, To>) {
+        for (size_t i = 0; i < count; ++i) {
+          const From element = LoadElement<From>(elements + i * sizeof(From));
+          if (std::in_range<To>(element)) continue;
+          return absl::InvalidArgumentError(
+              absl::StrCat("the value ", std::to_string(element), " is not one of ", batch::DTypeName(to),
+                           ", which is from ", std::to_string(std::numeric_limits<To>::min()), " to ",
+                           std::to_string(std::numeric_limits<To>::max()), "; cast to a larger type"));
+        }
+      }
+      return absl::OkStatus();
+    });
+  });
 }
 
 Convert FindConvert(batch::DType from, batch::DType to) {
@@ -37,7 +72,9 @@ class CastOp final : public Op {
   absl::Status Apply(OpContext* context, Value* value) const override {
     PS_ASSIGN_OR_RETURN(const DenseTensor tensor, DenseInput(input_, context, value));
     uint8_t* out = context->Output(tensor.count * size_);
-    if (!context->dry()) convert_(tensor.data, tensor.count, out);
+    if (!context->dry() && !convert_(tensor.data, tensor.count, out)) {
+      return DoesNotFit(input_.dtype, output_.dtype, tensor.data, tensor.count);
+    }
     value->data = out;
     if (output_.IsImage()) {
       const int channels = static_cast<int>(output_.shape[2]);

@@ -156,6 +156,37 @@ TEST(Cast, BytesOfAnImagesShapeAreAnImageForLaterOps) {
                                               255, 255, 254, 254, 253, 253, 255, 255, 254, 254, 253, 253));
 }
 
+// A token of another vocabulary must not become the last one of this type.
+TEST(Cast, AnIntegerThatTheTypeLacksIsAnError) {
+  struct Case {
+    std::string type;
+    int64_t least, greatest;
+  };
+  for (const Case& each : {Case{"UINT8", 0, 255}, Case{"INT8", -128, 127}, Case{"UINT16", 0, 65535},
+                           Case{"INT32", INT32_MIN, INT32_MAX}, Case{"UINT64", 0, INT64_MAX}}) {
+    SCOPED_TRACE(each.type);
+    const auto pipeline = BuildPipeline(TensorJob("ops { column: 'label' cast { to: " + each.type + " } }"));
+    OwnedRow row(pipeline->schema());
+    for (const int64_t value : {each.least, each.greatest}) {
+      EXPECT_TRUE(Make(*pipeline, TensorRecord(kRaw, value), &row).ok()) << value;
+    }
+    const std::string below = Make(*pipeline, TensorRecord(kRaw, each.least - 1), &row).ToString();
+    if (each.least != INT64_MIN) {
+      EXPECT_THAT(below, HasSubstr("the value " + std::to_string(each.least - 1) + " is not one of"));
+    }
+    if (each.greatest == INT64_MAX) continue;
+    EXPECT_THAT(Make(*pipeline, TensorRecord(kRaw, each.greatest + 1), &row).ToString(),
+                HasSubstr("which is from " + std::to_string(each.least) + " to " + std::to_string(each.greatest) +
+                          "; cast to a larger type"));
+  }
+  // A float is clamped, as before, and so is an integer that becomes a float and then an integer.
+  const auto clamped =
+      BuildPipeline(TensorJob("ops { column: 'label' scale { } } ops { column: 'label' cast { to: UINT8 } }"));
+  OwnedRow row(clamped->schema());
+  ASSERT_TRUE(Make(*clamped, TensorRecord(kRaw, 300), &row).ok());
+  EXPECT_THAT(row.As<uint8_t>(1), ElementsAre(255));
+}
+
 TEST(Cast, NumbersWhoseSizeDiffersBetweenRecordsAreRejected) {
   const auto check = [](const std::string& ops) { return CheckPipeline(ImageJob("ops { decode_image { } }" + ops)); };
   const auto wanted = HasSubstr("an image, or numbers of a fixed shape");
