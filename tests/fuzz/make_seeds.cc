@@ -116,9 +116,9 @@ void WriteIndex(const std::string& path, sources::Compression compression, const
   WriteBlob(index->Selected(std::vector<uint32_t>{0, 1, 2}, 0, {{"a", "b"}, {1, 0, 1}}), out + "-groups");
   WriteBlob(index->Selected(std::vector<uint32_t>{0, 2}).Packed({{{1, 0, 2}, {0, 3, 1}, {0, 4, 9}}, {2, 3}}),
             out + "-packed");
-  plan::RecordWindows windows{.options = {.size = 2, .stride = 1, .step = 1}};
-  windows.AddRun(0, index->record_count());
-  WriteBlob(index->Windowed(std::make_shared<const plan::RecordWindows>(windows)), out + "-windows");
+  plan::RecordWindows rows{.options = {.size = 2, .stride = 1, .step = 1}};
+  rows.AddRun(0, index->record_count());
+  WriteBlob(index->Windowed(std::make_shared<const plan::RecordWindows>(rows)), out + "-windows");
 }
 
 // Writes the index of a manifest with two files, a part of the second one, and a row without a file.

@@ -20,7 +20,7 @@ TEST(MessageToJson, HasAllFieldsAndNumbersAsNumbers) {
       "\"data_bytes\": 0, \"max_record_bytes\": 0, \"container\": \"TFRECORD\", "
       "\"whole_records\": 0, \"left_out\": 0, \"indexed_records\": 0, \"slice_first\": 0, \"slice_stride\": 0, "
       "\"groups\": "
-      "{\"groups\": [], \"records\": [], \"names\": []}, \"row_type\": 0}");
+      "{\"groups\": [], \"records\": [], \"names\": []}, \"row_type\": 0, \"longest_run\": 0}");
 }
 
 TEST(MessageToJson, HasAnEndWhereAMessageMayHoldItsOwnKind) {

@@ -104,7 +104,7 @@ TEST(ShardIndex, SurvivesAForgedBlobWithARightChecksum) {
 
 TEST(ShardIndex, ReportsAnotherVersionAsFailedPrecondition) {
   std::string blob = ShardIndex().Serialize();
-  blob[4] = 7;
+  blob[4] = 8;
   const auto parsed = ShardIndex::Parse(blob);
   EXPECT_TRUE(absl::IsFailedPrecondition(parsed.status())) << parsed.status();
 }

@@ -18,6 +18,7 @@
 #include "pipeline/sources/shard_reader.h"
 #include "pipeline/storage/posix_storage.h"
 #include "pipeline/storage/storage.h"
+#include "tests/pipeline/sources/tar/tar_maker.h"
 #include "tests/pipeline/sources/test_shards.h"
 #include "tests/support/temp_folder.h"
 
@@ -35,14 +36,15 @@ constexpr int kRecords = 60;
 
 std::vector<StoredRecords> AllContainers() {
   std::vector<std::string> records;
-  std::string lines, table = "a,b\n";
+  std::string lines, archive, table = "a,b\n";
   for (int i = 0; i < kRecords; ++i) {
     records.push_back(TestBytes(static_cast<size_t>(i * 13 % 70), static_cast<uint64_t>(i)));
     absl::StrAppend(&lines, "{\"n\": ", i, "}\n", i % 7 == 0 ? "\n\n" : "");
+    AppendTarMember(absl::StrCat("s", i, ".txt"), std::string(static_cast<size_t>(i * 7 % 40), 't'), &archive);
     absl::StrAppend(&table, i, ",", std::string(static_cast<size_t>(i % 9), 'x'), i % 2 == 0 ? "\r\n" : "\n");
   }
   const std::string plain = Frame(records);
-  return {{plain}, {GzippedBytes(plain)}, {lines}, {table, ContainerKind::kCsv}};
+  return {{plain}, {GzippedBytes(plain)}, {lines}, {table, ContainerKind::kCsv}, {archive + std::string(1024, '\0')}};
 }
 
 ShardIndex IndexOf(const StoredRecords& records) {
