@@ -6,6 +6,7 @@ import functools
 import json
 import os
 from typing import Any, Dict, List, Optional
+from urllib.parse import quote
 
 from ._errors import ConfigurationError
 from ._remote_files import Facts, entries_of, facts_of, is_remote, open_unbuffered
@@ -24,6 +25,8 @@ class Folder:
 
     def at(self, name: str) -> str:
         """Returns the path or URL of a file in the folder. "" is the folder."""
+        if self.path.startswith(("http://", "https://")):
+            name = quote(name)
         return os.path.join(self.path, name) if name else self.path
 
     def facts(self, name: str) -> Optional[Facts]:

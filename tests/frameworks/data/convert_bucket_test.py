@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from fixtures import BIN
@@ -168,13 +169,13 @@ def test_shards_are_those_of_local_files(serve, tmp_path, kind, name, split, cop
     if kind is Ranges and name in ("records", "small", "records/*.array_record"):
         pytest.skip("a web server does not list files")
     folder = name.partition("/*")[0]
-    local = storage.folder / name
+    local, url = storage.folder / name, f"{storage.url}/{quote(name) if kind is Ranges else name}"
     near = penstock.convert(local, tmp_path / "near", split=split, shard_bytes="1MiB", processes=1)
     for processes in (1, 3):
         storage.sent.clear()
         out = tmp_path / f"far-{processes}"
         with Watch() as watch:
-            far = penstock.convert(f"{storage.url}/{name}", out, split=split, shard_bytes="1MiB", processes=processes)
+            far = penstock.convert(url, out, split=split, shard_bytes="1MiB", processes=processes)
         assert content(out) == content(tmp_path / "near")
         assert (far.records, far.columns, far.missing) == (near.records, near.columns, near.missing)
         assert not list(Path(os.environ["TMPDIR"]).iterdir())
@@ -374,15 +375,16 @@ def test_the_next_run_removes_the_copies_of_a_killed_one(serve, tmp_path):
     assert not list(Path(os.environ["TMPDIR"]).iterdir())
 
 
-def test_an_index_may_name_files_in_folders(serve, originals, tmp_path):
+@pytest.mark.parametrize("kind", [S3, Ranges])
+def test_an_index_may_name_files_in_folders(serve, originals, tmp_path, kind):
     place = tmp_path / "served" / "mds"
-    shutil.copytree(originals / "mosaic" / "few-zstd", place / "0")
-    index = json.loads((place / "0" / "index.json").read_text())
+    shutil.copytree(originals / "mosaic" / "few-zstd", place / "0 a")
+    index = json.loads((place / "0 a" / "index.json").read_text())
     for shard in index["shards"]:
         for form in (shard["raw_data"], shard["zip_data"]):
-            form["basename"] = f"0/{form['basename']}"
+            form["basename"] = f"0 a/{form['basename']}"
     (place / "index.json").write_text(json.dumps(index))
-    storage = serve(folder=tmp_path / "served")
+    storage = serve(kind, tmp_path / "served")
     penstock.convert(f"{storage.url}/mds", tmp_path / "far", processes=2)
     penstock.convert(originals / "mosaic" / "few-None", tmp_path / "near")
     assert content(tmp_path / "far") == content(tmp_path / "near")
