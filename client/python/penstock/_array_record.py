@@ -57,8 +57,8 @@ class ArrayRecords(Source):
         self._content = f"{self.rows} records, {digest.hexdigest()[:16]}"
 
     def _look_into(self, number: int, first: List[bytes]) -> int:
-        """Returns the number of a file's records. Adds its first record to `first` if that is empty. Copies only the ends of
-        a remote file, because the footer has the number.
+        """Returns the number of a file's records. Adds its first record to `first` if that is empty. Copies only the end of
+        a remote file, which has the number, and its begin for a record.
         """
         path, facts = self._paths[number], self._facts[number]
         if not is_remote(path):
@@ -70,7 +70,7 @@ class ArrayRecords(Source):
             part.resize(facts.size)
             size = _END_BYTES
             while True:
-                part.extend(size, size)
+                part.extend(0 if first else size, size)
                 try:
                     found, some = _look_into(part.path, 0 if first else 1)
                     if found or part.is_whole:

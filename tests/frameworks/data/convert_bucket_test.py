@@ -190,7 +190,7 @@ def test_shards_are_those_of_local_files(serve, tmp_path, kind, name, split, cop
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("records", 600_000 * FILES),
+        ("records", 300_000 * (FILES + 1)),
         ("entries", 200_000),
         ("one", 9_500_000),  # a batch of 3,000,000, and 1,000,000 of each file
         ("mosaic/few-None", 100_000),
