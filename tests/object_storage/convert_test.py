@@ -1,4 +1,4 @@
-"""`penstock convert` of tables in a bucket: the shards are those of local tables. pyarrow writes the tables."""
+"""`penstock convert` of a bucket: the shards are those of local files. The formats' own libraries write the files."""
 
 import hashlib
 import json
@@ -7,9 +7,11 @@ import random
 import sys
 from pathlib import Path
 
+import lmdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from array_record.python.array_record_module import ArrayRecordWriter
 from pyarrow import feather
 
 from commands import begin, end_of, wait_with
@@ -74,6 +76,51 @@ def test_an_arrow_file_and_a_bucket_for_the_shards(place, tables):
     assert (found["records"], found["matches"]) == (50, 50)
 
 
+@pytest.fixture(scope="module")
+def copied(place):
+    """Makes an LMDB and ArrayRecord files on the disk, and the same in the bucket."""
+    folder, dice = place.folder / "copied", random.Random(1)
+    (folder / "records").mkdir(parents=True)
+    with lmdb.open(str(folder / "entries"), map_size=1 << 28) as environment, environment.begin(write=True) as transaction:
+        for _ in range(4000):
+            transaction.put(f"{dice.random()}".encode(), dice.randbytes(1500))
+    for number in range(4):
+        writer = ArrayRecordWriter(str(folder / "records" / f"{number}.array_record"), "group_size:8")
+        for _ in range(2000):
+            writer.write(dice.randbytes(1000))
+        writer.close()
+    for path in (folder / "entries" / "data.mdb", *(folder / "records").iterdir()):
+        place.server.put(f"copied/{path.relative_to(folder)}", path)
+    return folder
+
+
+def test_files_that_libraries_read_are_copied_one_by_one(place, copied):
+    scratch = place.folder / "scratch"
+    scratch.mkdir()
+    for source in ("entries", "entries/data.mdb", "records", "records/*.array_record", "records/3.array_record"):
+        name = source.replace("/", "-").replace("*", "all")
+        options = ("--shard-bytes", "1MiB", "--processes", 2)
+        near = convert(place, f"'{copied / source}'", "--out", f"near-{name}", *options)
+        flags = command(f"'{place.at(f'copied/{source}')}'", "--out", f"far-{name}", *options)
+        far = place.type(flags, TMPDIR=str(scratch), **ENVIRONMENT)
+        assert far.replace("far-", "near-") == near
+        assert digests(place.folder / f"far-{name}") == digests(place.folder / f"near-{name}")
+        assert not list(scratch.iterdir())
+
+
+def test_a_run_continues_only_the_same_copies(place, copied):
+    for source, file in (("entries", "entries/data.mdb"), ("records", "records/2.array_record")):
+        convert(place, place.at(f"copied/{source}"), "--out", f"again-{source}", "--shard-bytes", "1MiB")
+        changed = place.folder / "changed.bin"
+        changed.write_bytes((copied / file).read_bytes() + b"more")
+        place.server.put(f"copied/{file}", changed)
+        try:
+            said = convert(place, place.at(f"copied/{source}"), "--out", f"again-{source}", "--shard-bytes", "1MiB", code=1)
+            assert "content" in said or "no records" in said
+        finally:
+            place.server.put(f"copied/{file}", copied / file)
+
+
 def test_a_storage_that_fails_for_a_while_costs_no_row(far, tables, network):
     # Bytes of requests, after which the conversion is in its midst. Those without a signature are shorter.
     network.cut_behind(5_000 if far.server.scheme == "gs" else 15_000)
@@ -92,9 +139,9 @@ def test_a_storage_that_fails_for_a_while_costs_no_row(far, tables, network):
 
 def test_mistakes_are_named(place, tables):
     for source, words in (
-        (place.at("none/x.parquet"), f"{place.at('none/x.parquet')} is no file, and no folder of files that end in .parquet"),
-        (place.at("tables/*.arrow"), f"{place.at('tables/*.arrow')} is no file, and no folder of files"),
-        (place.at("other/photo"), f"{place.at('other/photo')} is neither a Parquet, Arrow, Feather nor HDF5 file; copy"),
+        (place.at("none/x.parquet"), f"{place.at('none/x.parquet')} is no file, no folder of files that end in .parquet"),
+        (place.at("tables/*.arrow"), f"{place.at('tables/*.arrow')} is no file, no folder of files"),
+        (place.at("other/photo"), f"{place.at('other/photo')} is neither a Parquet, Arrow, Feather, HDF5 or ArrayRecord"),
         (f"{place.server.scheme}://no-such-bucket/x.parquet", "no-such-bucket"),
     ):
         assert words in convert(place, f"'{source}'", "--out", "never", code=1)

@@ -15,7 +15,7 @@ class Convert final : public Command {
            "a\n"
            "file, a folder or a glob of Parquet, Arrow IPC or Feather files, an HDF5 file, an LMDB, a folder of MDS "
            "or\n"
-           "LitData, a saved data set of Hugging Face, or hf://NAME. Tables and HDF5 may be in a bucket, such as\n"
+           "LitData, a saved data set of Hugging Face, or hf://NAME. Files and folders may be in a bucket, such as\n"
            "s3://BUCKET/tables. The same command continues a killed run. The format's own Python library reads the\n"
            "source, so the command needs Python and that library.\n\n"
            "  pip install penstock[parquet]\n"

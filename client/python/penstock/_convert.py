@@ -13,6 +13,7 @@ from ._convert_readers import BrokenOutput, Readers, write_all
 from ._convert_source import ConvertedColumn, Source
 from ._cpus import available_cpus
 from ._errors import ConfigurationError
+from ._scratch import Scratch
 from ._sizes import parse_size
 from ._sources import open_source
 from ._tokenizers import Token, tokenizers_of
@@ -60,9 +61,9 @@ def convert(
         loader = penstock.Loader(result.job)
 
     `source` is the path of a Parquet, Arrow IPC or Feather file, of a folder of them, or a glob; of an HDF5 file, of an LMDB,
-    of a folder of MDS or LitData, or of a saved data set of Hugging Face. "hf://NAME" is a data set of their hub. Tables and
-    HDF5 may be in a bucket ("s3://BUCKET/..."). `source` may also be a data set in Python, whose rows are dicts: one with a
-    length and an index, or an iterable, which a continued run reads again from the beginning.
+    of ArrayRecord files, of a folder of MDS or LitData, or of a saved data set of Hugging Face. Each may be in a bucket
+    ("s3://BUCKET/..."). "hf://NAME" is a data set of Hugging Face's hub. `source` may also be a data set in Python, whose
+    rows are dicts: one with a length and an index, or an iterable, which a continued run reads again from the beginning.
 
     `drop` leaves columns out. `split` names a part of a data set of Hugging Face, MDS or LitData. `trust` allows the
     library to unpickle columns, which runs code that the files contain. `processes` read at the same time (0: one
@@ -77,8 +78,9 @@ def convert(
     column that a record cannot hold, and for a folder with shards of another source or other arguments.
     """
     options = ColumnOptions(drop, tokenizers_of(tokenize, begin_token, end_token))
-    found = open_source(source, options, split, trust)
-    return run(found, out, processes=processes, prefix=prefix, shard_bytes=shard_bytes, dry_run=dry_run)
+    with Scratch() as scratch:
+        found = open_source(source, options, split, trust, scratch)
+        return run(found, out, processes=processes, prefix=prefix, shard_bytes=shard_bytes, dry_run=dry_run)
 
 
 def run(
@@ -159,6 +161,9 @@ def _deliver(source: Source, program: ShardProgram, processes: int, progress: Pr
     left = [piece for piece in source.pieces if piece.begin + piece.rows > program.finished]
     if not left:
         return
+    before = source.pieces[: -len(left)]
+    if before:
+        source.written(before[-1])
     readers = Readers(source, left, program.finished - left[0].begin, processes, program.input)
     try:
         for _ in left:

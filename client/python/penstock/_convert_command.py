@@ -10,9 +10,10 @@ from typing import Any, Dict, List, NoReturn
 
 from ._column_options import ColumnOptions
 from ._convert import Conversion, run
-from ._convert_source import ConvertedColumn
+from ._convert_source import ConvertedColumn, Source
 from ._errors import ConfigurationError, PenstockError
 from ._program import find_program
+from ._scratch import Scratch
 from ._sizes import parse_size
 from ._sources import open_source
 from ._tokenizers import tokenizers_of
@@ -76,7 +77,12 @@ def main(arguments: List[str]) -> int:
 
 def _convert(flags: Any) -> None:
     tokenizers = tokenizers_of(_pairs(flags.tokenize), flags.begin_token, flags.end_token)
-    source = open_source(flags.source, ColumnOptions(flags.drop, tokenizers), flags.split, flags.trust)
+    with Scratch() as scratch:
+        source = open_source(flags.source, ColumnOptions(flags.drop, tokenizers), flags.split, flags.trust, scratch)
+        _write(source, flags)
+
+
+def _write(source: Source, flags: Any) -> None:
     if not flags.json:
         print(table(source.columns), flush=True)
     result = run(

@@ -96,6 +96,7 @@ class Readers:
         if not self._readers:
             piece = self._source.frames(self._pieces[number], self._skip if number == 0 else 0)
             write_all(self._out, piece.data)
+            self._source.written(self._pieces[number])
             return Delivered(piece.rows, piece.missing, piece.columns)
         process, connection = self._readers[number % len(self._readers)]
         try:
@@ -141,6 +142,7 @@ def _read(source: Source, pieces: List[Piece], skip: int, out: int, connection: 
         if isinstance(answer, Delivered):
             try:
                 write_all(out, piece.data)
+                source.written(place)
             except BrokenOutput as broken:
                 answer = broken
         connection.send(answer)

@@ -78,6 +78,9 @@ class Source:
         """Returns the frames of a piece's rows, without its first `skip` rows."""
         raise NotImplementedError
 
+    def written(self, piece: Piece) -> None:
+        """Releases what only this piece and earlier ones need. Their frames are written."""
+
     def replay(self) -> Iterator[Frames]:
         """Yields all rows in order."""
         raise NotImplementedError

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib.util
 import json
-import os
 import struct
 from typing import Any, Callable, Dict, List, Tuple
 
@@ -17,7 +16,11 @@ from litdata.streaming.item_loader import load_arrow_row_footer
 from ._column_options import ColumnOptions
 from ._convert_source import needed, refusal
 from ._errors import ConfigurationError, DataError
+from ._remote_files import open_unbuffered
 from ._sample_files import Damage, SampleFile, SampleFiles, check_names, check_pickles, decoded, images, parts
+from ._scratch import Scratch
+from ._source_files import INDEX
+from ._source_folders import Folder
 
 # Serializers whose bytes are the feature: files stay as they are.
 _BYTES = ("audio", "bytes", "file", "image", "jpeg", "mesh", "nifti", "pdf", "str", "text", "tiff", "tifffile", "video")
@@ -52,8 +55,8 @@ Decode = Callable[[bytes], Any]
 class LitData(SampleFiles):
     """The samples of the chunks that index.json lists."""
 
-    def __init__(self, folder: str, index: Dict[str, Any], options: ColumnOptions, trust: bool) -> None:
-        place = os.path.join(folder, "index.json")
+    def __init__(self, folder: Folder, index: Dict[str, Any], options: ColumnOptions, trust: bool, scratch: Scratch) -> None:
+        place = folder.at(INDEX)
         try:
             config = index["config"]
             _check_config(place, config)
@@ -70,14 +73,14 @@ class LitData(SampleFiles):
             raise ConfigurationError(f"{place}: two values have the same name in {', '.join(self._names)}; rename one")
         parents = {name.rsplit(".", levels)[0]: "" for name in types for levels in range(1, name.count(".") + 1)}
         nested = [name for name, format_ in types.items() if _key(format_) in _NESTED]
-        check_names(folder, options, list(types), nested, list(parents))
+        check_names(folder.path, options, list(types), nested, list(parents))
         kept = {name: format_ for name, format_ in types.items() if not _is_dropped(name, options.drop)}
         refused = [f"{name}: {format_} ({_why_not(format_)})" for name, format_ in kept.items() if _why_not(format_)]
         if refused:
-            raise refusal(folder, refused)
-        check_pickles(folder, [name for name, format_ in kept.items() if _key(format_) == _PICKLE], trust)
+            raise refusal(folder.path, refused)
+        check_pickles(folder.path, [name for name, format_ in kept.items() if _key(format_) == _PICKLE], trust)
         self._open(kept)
-        super().__init__(folder, files, kept, options)
+        super().__init__(folder, files, kept, options, scratch)
 
     def _open(self, types: Dict[str, str]) -> None:
         self._codec: Any = make_zstd_codec()
@@ -129,19 +132,20 @@ def _check_config(place: str, config: Dict[str, Any]) -> None:
         )
 
 
-def _file(folder: str, compression: str, chunk: Dict[str, Any]) -> SampleFile:
+def _file(folder: Folder, compression: str, chunk: Dict[str, Any]) -> SampleFile:
     """Returns the file of a chunk. Its first and last bytes show how it is packed."""
-    path, rows, size = os.path.join(folder, chunk["filename"]), chunk["chunk_size"], chunk["chunk_bytes"]
-    if not os.path.exists(path):
-        raise DataError(f"{path} is missing, but {os.path.join(folder, 'index.json')} lists it; copy the whole folder")
+    path, rows, size = folder.at(chunk["filename"]), chunk["chunk_size"], chunk["chunk_bytes"]
+    facts = folder.facts(chunk["filename"])
+    if facts is None:
+        raise DataError(f"{path} is missing, but {folder.at(INDEX)} lists it; copy the whole folder")
     if compression and path.endswith(f".{compression}.bin"):
-        return SampleFile(path, rows, size, compression)
-    with open(path, "rb") as file:
+        return SampleFile(path, rows, size, compression, facts)
+    with open_unbuffered(path, facts) as file:
         start = file.read(8)
-        file.seek(max(0, os.path.getsize(path) - len(_TABLE_END)))
+        file.seek(max(0, facts.size - len(_TABLE_END)))
         end = file.read()
     how = _FRAMES if is_framed_chunk(start) else _TABLE if end == _TABLE_END else ""
-    return SampleFile(path, rows, 0 if how else size, how)
+    return SampleFile(path, rows, 0 if how else size, how, facts)
 
 
 def _table(file: SampleFile, data: bytes) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 from ._column_options import ColumnOptions
@@ -11,6 +10,9 @@ from ._convert_source import needed, refusal
 from ._errors import ConfigurationError, DataError
 from ._library_modules import module_of
 from ._sample_files import SampleFile, SampleFiles, check_names, check_pickles, decoded, images, parts
+from ._scratch import Scratch
+from ._source_files import INDEX
+from ._source_folders import Folder
 
 _ENCODINGS = module_of("streaming", "base/format/mds/encodings.py")
 
@@ -32,18 +34,19 @@ class _Column(NamedTuple):
 class Mds(SampleFiles):
     """The samples of the shards that index.json lists."""
 
-    def __init__(self, folder: str, index: Dict[str, Any], options: ColumnOptions, trust: bool) -> None:
+    def __init__(self, folder: Folder, index: Dict[str, Any], options: ColumnOptions, trust: bool, scratch: Scratch) -> None:
+        name = folder.path
         files, self._columns = _shards(folder, index)
         types = {column.name: column.encoding for column in self._columns}
-        pickled = [name for name, encoding in types.items() if not _ENCODINGS.is_mds_encoding_safe(_base(encoding))]
-        check_names(folder, options, list(types), pickled)
-        kept = {name: encoding for name, encoding in types.items() if name not in options.drop}
-        refused = [f"{name}: {encoding} ({_why_not(encoding)})" for name, encoding in kept.items() if _why_not(encoding)]
+        pickled = [column for column, encoding in types.items() if not _ENCODINGS.is_mds_encoding_safe(_base(encoding))]
+        check_names(name, options, list(types), pickled)
+        kept = {column: encoding for column, encoding in types.items() if column not in options.drop}
+        refused = [f"{column}: {encoding} ({_why_not(encoding)})" for column, encoding in kept.items() if _why_not(encoding)]
         if refused:
-            raise refusal(folder, refused)
-        check_pickles(folder, [name for name in pickled if name in kept], trust)
+            raise refusal(name, refused)
+        check_pickles(name, [column for column in pickled if column in kept], trust)
         self._open(kept)
-        super().__init__(folder, files, kept, options)
+        super().__init__(folder, files, kept, options, scratch)
 
     def _open(self, types: Dict[str, str]) -> None:
         self._sizes = [column.size for column in self._columns]
@@ -79,9 +82,9 @@ def _compression(name: str) -> Any:
         raise needed(error.name or "mosaicml-streaming", "mds", f"{name} with its compression") from None
 
 
-def _shards(folder: str, index: Dict[str, Any]) -> Tuple[List[SampleFile], List[_Column]]:
+def _shards(folder: Folder, index: Dict[str, Any]) -> Tuple[List[SampleFile], List[_Column]]:
     """Returns the files and the columns of an index."""
-    place = os.path.join(folder, "index.json")
+    place = folder.at(INDEX)
     files: List[SampleFile] = []
     columns: List[_Column] = []
     try:
@@ -105,17 +108,16 @@ def _shards(folder: str, index: Dict[str, Any]) -> Tuple[List[SampleFile], List[
     return files, columns
 
 
-def _file(folder: str, shard: Dict[str, Any]) -> SampleFile:
+def _file(folder: Folder, shard: Dict[str, Any]) -> SampleFile:
     """Returns the file of a shard: the one without compression if it is there, as the library does."""
     raw, packed = shard["raw_data"], shard["zip_data"]
-    path = os.path.join(folder, raw["basename"])
-    if os.path.exists(path):
-        return SampleFile(path, shard["samples"], raw["bytes"], "")
-    if packed:
-        path = os.path.join(folder, packed["basename"])
-        if os.path.exists(path):
-            return SampleFile(path, shard["samples"], raw["bytes"], shard["compression"])
-    raise DataError(f"{path} is missing, but {os.path.join(folder, 'index.json')} lists it; copy the whole folder")
+    forms = [(raw, ""), *([(packed, shard["compression"])] if packed else [])]
+    for form, compression in forms:
+        facts = folder.facts(form["basename"])
+        if facts is not None:
+            return SampleFile(folder.at(form["basename"]), shard["samples"], raw["bytes"], compression, facts)
+    path = folder.at(forms[-1][0]["basename"])
+    raise DataError(f"{path} is missing, but {folder.at(INDEX)} lists it; copy the whole folder")
 
 
 def _words(columns: List[_Column]) -> str:

@@ -9,7 +9,7 @@ import os
 import struct
 import subprocess
 import threading
-from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, NoReturn, Optional, Tuple, cast
+from typing import Any, BinaryIO, Callable, Dict, Iterator, List, NamedTuple, NoReturn, Optional, Tuple, cast
 
 from ._commands import failure_of, quiet_environment, stderr_file
 from ._errors import ConfigurationError, DataError, MachineError, error_of
@@ -18,6 +18,9 @@ from ._program import find_program
 _HEAD = struct.Struct("<BQ")
 _MOST_BYTES = 1 << 30  # limit of a request
 _WILD = "*?["
+
+
+Entries = Callable[[str], List[Dict[str, Any]]]
 
 
 class Facts(NamedTuple):
@@ -29,6 +32,10 @@ class Facts(NamedTuple):
 
 def is_remote(name: str) -> bool:
     return "://" in name
+
+
+def has_wildcards(name: str) -> bool:
+    return any(one in name for one in _WILD)
 
 
 def open_file(name: str, facts: Optional[Facts] = None) -> BinaryIO:
@@ -54,13 +61,13 @@ def facts_of(name: str) -> Facts:
     return Facts(found["size"], found["state"])
 
 
-def remote_files(source: str, suffixes: Tuple[str, ...]) -> List[str]:
+def remote_files(source: str, suffixes: Tuple[str, ...], entries: Entries) -> List[str]:
     """Returns the files of a bucket that a name stands for, in order: the file, those that match it as a glob, or those
-    below the folder whose names have one of the suffixes.
+    below the folder whose names have one of the suffixes. `entries` lists a folder.
     """
     scheme, _, rest = source.partition("://")
     parts = rest.split("/")
-    wild = next((number for number, part in enumerate(parts) if any(one in part for one in _WILD)), len(parts))
+    wild = next((number for number, part in enumerate(parts) if has_wildcards(part)), len(parts))
     if "**" in parts:
         raise ConfigurationError(f"{source}: ** does not work in a bucket; name the folder to have all files below it")
     no_file = _why_no_file(source)
@@ -69,17 +76,17 @@ def remote_files(source: str, suffixes: Tuple[str, ...]) -> List[str]:
     if wild < len(parts):
         return _files_like(f"{scheme}://{'/'.join(parts[:wild])}", parts[wild:])
     try:
-        return sorted(name for name in _files_below(source.rstrip("/")) if name.endswith(suffixes))
+        return sorted(name for name in _files_below(source.rstrip("/"), entries) if name.endswith(suffixes))
     except ConfigurationError as error:
         raise (no_file if error.code == "UNIMPLEMENTED" else error) from None
 
 
-def _files_below(folder: str) -> Iterator[str]:
+def _files_below(folder: str, entries: Entries) -> Iterator[str]:
     """Yields the files below a folder. Those whose names begin with "." or "_" are left out."""
-    for entry in _entries(folder):
+    for entry in entries(folder):
         name = f"{folder}/{entry['name']}"
         if entry["kind"] == "folder":
-            yield from _files_below(name)
+            yield from _files_below(name, entries)
         elif entry["kind"] == "file" and not entry["name"].startswith((".", "_")):
             yield name
 
@@ -92,7 +99,7 @@ def _files_like(folder: str, parts: List[str]) -> List[str]:
         found = [
             f"{folder}/{entry['name']}"
             for folder in found
-            for entry in _entries(folder)
+            for entry in entries_of(folder)
             if entry["kind"] == kind and fnmatch.fnmatchcase(entry["name"], part) and not entry["name"].startswith(".")
         ]
     return sorted(found)
@@ -109,7 +116,8 @@ def _why_no_file(name: str) -> Optional[ConfigurationError]:
     return None
 
 
-def _entries(folder: str) -> List[Dict[str, Any]]:
+def entries_of(folder: str) -> List[Dict[str, Any]]:
+    """Lists a remote folder. An entry has name and kind, and size and state if the storage lists them."""
     listed: List[Dict[str, Any]] = json.loads(_program().ask(f"list {folder}"))["entries"]
     return listed
 
@@ -142,11 +150,22 @@ class _RemoteFile(io.RawIOBase):
         out: List[bytes] = []
         while self._at < end:
             wanted = min(end - self._at, _MOST_BYTES)
-            out.append(_program().ask(f"read {self._at} {wanted} {self._size} {self._state} {self._name}"))
+            out.append(self._asked(wanted))
             if len(out[-1]) != wanted:
-                raise DataError(f"{self._name} has changed since it was opened; convert it into another folder")
+                raise self._changed()
             self._at += wanted
         return out[0] if len(out) == 1 else b"".join(out)
+
+    def _asked(self, size: int) -> bytes:
+        try:
+            return _program().ask(f"read {self._at} {size} {self._size} {self._state} {self._name}")
+        except MachineError as error:
+            if error.code != "ABORTED":
+                raise
+            raise self._changed() from None
+
+    def _changed(self) -> DataError:
+        return DataError(f"{self._name} has changed since it was opened; convert it into another folder")
 
     def readall(self) -> bytes:
         return self.read()

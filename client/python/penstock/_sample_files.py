@@ -6,7 +6,6 @@ A file is a uint32 with the number of samples, their offsets (one more than samp
 from __future__ import annotations
 
 import hashlib
-import os
 import struct
 from typing import Any, Callable, Dict, List, NamedTuple, NoReturn, Sequence, Tuple
 
@@ -16,6 +15,10 @@ from ._column_options import ColumnOptions
 from ._convert_source import PIECE_BYTES, ConvertedColumn, Frames, Piece, Source
 from ._errors import ConfigurationError, DataError
 from ._packing import FEATURES, frame
+from ._remote_files import Facts, is_remote, open_unbuffered
+from ._scratch import Scratch
+from ._source_files import INDEX
+from ._source_folders import Folder
 from ._values import RowEncoder
 
 _MOST_ROWS = 4096
@@ -28,6 +31,7 @@ class SampleFile(NamedTuple):
     rows: int
     size: int  # bytes without compression; 0: not known before it is unpacked
     compression: str  # the library's name for it; "" for none
+    facts: Facts
 
 
 class Damage(Exception):
@@ -37,21 +41,29 @@ class Damage(Exception):
 class SampleFiles(Source):
     """The samples of files, one file after another. A subclass unpacks files and decodes samples with the library."""
 
-    def __init__(self, name: str, files: List[SampleFile], types: Dict[str, str], options: ColumnOptions) -> None:
-        """Opens the files. `types` has the columns with their types in the library's words, without the dropped ones."""
-        self.name = name
+    def __init__(
+        self, folder: Folder, files: List[SampleFile], types: Dict[str, str], options: ColumnOptions, scratch: Scratch
+    ) -> None:
+        """Opens the files. `types` has the columns with their types in the library's words, without the dropped ones.
+        Compressed files in a bucket are copied to `scratch`.
+        """
+        name = self.name = folder.path
         self._files = files
+        self._scratch = scratch
         self._types = types
         self._options = options
         self._unpacked: Tuple[int, Any] = (-1, None)
+        self._head: Tuple[int, bytes] = (-1, b"")
         self.pieces: List[Piece] = []
-        digest = hashlib.sha256()
+        digest = hashlib.sha256(folder.identity(INDEX).encode())
         for number, file in enumerate(files):
-            facts = os.stat(file.path)
-            if not file.compression and facts.st_size != file.size:
-                self._fail(number, f"the file has {facts.st_size} bytes, but {file.size} in the index; copy it again")
-            digest.update(f"{file.path} {facts.st_size} {facts.st_mtime_ns} {file.rows}\n".encode())
-            self._add_pieces(number, file.size or facts.st_size)
+            size, state = file.facts
+            if not file.compression and size != file.size:
+                self._fail(number, f"the file has {size} bytes, but {file.size} in the index; copy it again")
+            digest.update(f"{file.path} {size} {state} {file.rows}\n".encode())
+            self._add_pieces(number, file.size or size)
+        if any(file.compression and is_remote(file.path) for file in files):
+            scratch.made()
         if not self.rows:
             raise ConfigurationError(f"{name} has no rows")
         if not types:
@@ -73,7 +85,7 @@ class SampleFiles(Source):
         self.pieces += [Piece(before + at, min(rows, file.rows - at), (number, at)) for at in range(0, file.rows, rows)]
 
     def __getstate__(self) -> Dict[str, Any]:
-        return {**self.__dict__, "_unpacked": (-1, None)}
+        return {**self.__dict__, "_unpacked": (-1, None), "_head": (-1, b"")}
 
     @property
     def columns(self) -> List[ConvertedColumn]:  # type: ignore[override]
@@ -98,6 +110,10 @@ class SampleFiles(Source):
         data = self._encode(piece, skip, missing)
         return Frames(b"".join(data), len(data), missing, self._named_columns())
 
+    def written(self, piece: Piece) -> None:
+        number, at = piece.place
+        self._scratch.drop_before(number + (at + piece.rows == self._files[number].rows))
+
     def _encode(self, piece: Piece, skip: int, missing: Dict[str, int]) -> List[bytes]:
         number, at = piece.place
         out: List[bytes] = []
@@ -120,13 +136,12 @@ class SampleFiles(Source):
                 if not isinstance(read, bytes):
                     samples: Sequence[Any] = read[begin:end]
                     return samples
-                table = read[4 * (1 + begin) : 4 * (2 + end)]
-                offsets = self._offsets(number, read[:4], table, end - begin, len(read))
+                offsets = self._offsets(number, read, begin, end, len(read))
             else:
-                with open(file.path, "rb") as stream:
-                    count = stream.read(4)
-                    stream.seek(4 * (1 + begin))
-                    offsets = self._offsets(number, count, stream.read(4 * (1 + end - begin)), end - begin, file.size)
+                with open_unbuffered(file.path, file.facts) as stream:
+                    if self._head[0] != number:
+                        self._head = (number, stream.read(4 * (2 + file.rows)))
+                    offsets = self._offsets(number, self._head[1], begin, end, file.size)
                     base = offsets[0]
                     stream.seek(base)
                     read = stream.read(offsets[-1] - base)
@@ -134,9 +149,11 @@ class SampleFiles(Source):
             self._fail(number, error.strerror or str(error))
         return [read[first - base : last - base] for first, last in zip(offsets, offsets[1:])]
 
-    def _offsets(self, number: int, count: bytes, table: bytes, rows: int, size: int) -> List[int]:
+    def _offsets(self, number: int, head: bytes, begin: int, end: int, size: int) -> List[int]:
+        """Returns the offsets of samples and of their end. `head` begins as the file does."""
         expected = self._files[number].rows
-        if len(table) != 4 * (rows + 1) or int.from_bytes(count, "little") != expected:
+        table = head[4 * (1 + begin) : 4 * (2 + end)]
+        if len(table) != 4 * (1 + end - begin) or int.from_bytes(head[:4], "little") != expected:
             self._fail(number, f"it does not have the {expected} samples that the index names; copy the file again")
         offsets = np.frombuffer(table, "<u4").astype(np.int64)
         if (np.diff(offsets) < 0).any() or offsets[-1] > size:
@@ -148,7 +165,7 @@ class SampleFiles(Source):
         """Returns an unpacked file. Only the last one stays in memory."""
         if self._unpacked[0] != number:
             file = self._files[number]
-            with open(file.path, "rb") as stream:
+            with open(self._scratch.path(number, file.path, file.facts), "rb") as stream:
                 packed = stream.read()
             self._unpacked = (-1, None)
             try:

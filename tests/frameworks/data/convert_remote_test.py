@@ -1,15 +1,12 @@
 """penstock.convert of files on a web server: the shards are those of local files. The libraries write the files."""
 
-import http.server
 import os
-import threading
-from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 from fixtures import BIN
 from killing import content
+from storages import Ranges, serving
 
 import penstock
 from penstock import ConfigurationError
@@ -21,49 +18,16 @@ pq = pytest.importorskip("pyarrow.parquet")
 h5py = pytest.importorskip("h5py")
 
 
-class Ranges(http.server.SimpleHTTPRequestHandler):
-    """Answers HEAD, and GET of a range, with an ETag."""
-
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        pass
-
-    def do_HEAD(self):
-        self.answer()
-
-    def do_GET(self):
-        self.wfile.write(self.answer())
-
-    def answer(self):
-        path = Path(self.translate_path(self.path))
-        data = path.read_bytes() if path.is_file() else b""
-        begin, end = 0, len(data)
-        if "Range" in self.headers:
-            first, last = self.headers["Range"].removeprefix("bytes=").split("-")
-            begin, end = int(first), min(end, int(last) + 1) if last else end
-        self.send_response(404 if not path.is_file() else 206 if "Range" in self.headers else 200)
-        if path.is_file():
-            self.send_header("ETag", f'"{path.stat().st_mtime_ns}"')
-        if "Range" in self.headers:
-            self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{len(data)}")
-        self.send_header("Content-Length", str(end - begin))
-        self.end_headers()
-        return data[begin:end]
-
-
 @pytest.fixture
 def served(tmp_path, monkeypatch):
     """A folder, and the URL under which a web server has it."""
     monkeypatch.setenv("PENSTOCK_PROGRAM", str(BIN / "penstock"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
     folder = tmp_path / "served"
     folder.mkdir()
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Ranges, directory=folder)) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield folder, f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with serving(folder, Ranges) as storage:
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        yield folder, storage.url
 
 
 def write_hdf5(path, seed):
