@@ -32,25 +32,30 @@ bool ConvertAll(const uint8_t* from, size_t count, uint8_t* to) {
   return fits;
 }
 
-// Returns the error for the first element that the integer type `to` does not have.
+// Returns the error for the first element that the integer type `to` does not have. Both types are integers.
 absl::Status DoesNotFit(batch::DType from, batch::DType to, const uint8_t* elements, size_t count) {
-  return VisitDType(from, [&](auto source) {
-    return VisitDType(to, [&](auto result) -> absl::Status {
-      using From = decltype(source);
-      using To = decltype(result);
-      if constexpr (kIntegers<From, To>) {
-        for (size_t i = 0; i < count; ++i) {
-          const From element = LoadElement<From>(elements + i * sizeof(From));
-          if (std::in_range<To>(element)) continue;
-          return absl::InvalidArgumentError(
-              absl::StrCat("the value ", std::to_string(element), " is not one of ", batch::DTypeName(to),
-                           ", which is from ", std::to_string(std::numeric_limits<To>::min()), " to ",
-                           std::to_string(std::numeric_limits<To>::max()), "; cast to a larger type"));
-        }
-      }
-      return absl::OkStatus();
-    });
+  __int128 least = 0, greatest = 0;
+  std::string range, value;
+  VisitDType(to, [&](auto result) {
+    using Limits = std::numeric_limits<decltype(result)>;
+    if constexpr (std::is_integral_v<decltype(result)>) {
+      least = Limits::min();
+      greatest = Limits::max();
+      range = absl::StrCat("from ", std::to_string(Limits::min()), " to ", std::to_string(Limits::max()));
+    }
   });
+  VisitDType(from, [&](auto source) {
+    using From = decltype(source);
+    if constexpr (std::is_integral_v<From>) {
+      for (size_t i = 0; i < count && value.empty(); ++i) {
+        const From element = LoadElement<From>(elements + i * sizeof(From));
+        if (element < least || element > greatest) value = std::to_string(element);
+      }
+    }
+  });
+  return absl::InvalidArgumentError(absl::StrCat("the value ", value, " is not one of ",
+                                                 std::string(batch::DTypeName(to)), ", which is ", range,
+                                                 "; cast to a larger type"));
 }
 
 Convert FindConvert(batch::DType from, batch::DType to) {
