@@ -12,7 +12,6 @@ formats differ most.
 import contextlib
 import io
 import os
-import subprocess
 import tarfile
 import tempfile
 from pathlib import Path
@@ -30,33 +29,27 @@ JOB = 'name: "%s" dataset { %s } features { key: "%s" column: "image" type: BYTE
 
 
 def write(shards, folder):
-    """Writes the photographs of the shards in each format, and a job for each."""
-    import penstock
-
+    """Writes the photographs of the shards in each format. Returns their number and their bytes."""
     (folder / "tfrecord").symlink_to(shards)
-    job = penstock.Job(name="all", dataset={"files": str(shards / "*")}, order={"shuffle": "NONE"},
-                       batch={"size": 64, "last": "PARTIAL"},
-                       features={"image/encoded": {"column": "image", "type": "BYTES"}})
     (folder / "tar").mkdir()
-    number, at, folders, parts = 0, 0, ["file\n"], ["file,at,bytes\n"]
+    at, folders, parts = 0, ["file\n"], ["file,at,bytes\n"]
     archives = [folder / "tar" / f"{shard}.tar" for shard in range(8)]
-    with (contextlib.ExitStack() as stack, open(folder / "all.bin", "wb") as whole, penstock.Loader(job) as loader):
+    with contextlib.ExitStack() as stack, open(folder / "all.bin", "wb") as whole:
         tars = [stack.enter_context(tarfile.open(path, "w")) for path in archives]
-        for batch in loader:
-            for image in batch["image"]:
-                member = tarfile.TarInfo(f"{number:08}.jpg")
-                member.size = len(image)
-                tars[number % 8].addfile(member, io.BytesIO(image))
-                path = Path("folders") / f"class{number % 50:02}" / f"{number:08}.jpg"
-                (folder / path).parent.mkdir(parents=True, exist_ok=True)
-                (folder / path).write_bytes(image)
-                folders.append(f"{path}\n")
-                whole.write(image)
-                parts.append(f"all.bin,{at},{len(image)}\n")
-                number, at = number + 1, at + len(image)
+        for number, image in enumerate(turns.photographs(shards)):
+            member = tarfile.TarInfo(f"{number:08}.jpg")
+            member.size = len(image)
+            tars[number % 8].addfile(member, io.BytesIO(image))
+            path = Path("folders") / f"class{number % 50:02}" / f"{number:08}.jpg"
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(image)
+            folders.append(f"{path}\n")
+            whole.write(image)
+            parts.append(f"all.bin,{at},{len(image)}\n")
+            at += len(image)
     (folder / "folders.csv").write_text("".join(folders))
     (folder / "parts.csv").write_text("".join(parts))
-    return number, at
+    return len(parts) - 1, at
 
 
 def main():
@@ -69,11 +62,7 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
-        shards = options.shards
-        if shards is None:
-            shards = folder / "generated"
-            make = [options.bin / "make_demo_dataset", shards, str(options.records), "8"]
-            subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
+        shards = turns.generated(options, folder) if options.shards is None else options.shards
         count, size = write(shards.resolve(), folder)
         print(f"{count} photographs, {size / count / 1000:.0f} KB each")
         for side, (dataset, key) in SIDES.items():

@@ -11,7 +11,6 @@ page cache, without caches of its own. Without --decode, rows are the bytes of t
 import contextlib
 import os
 import random
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -26,21 +25,16 @@ features { key: "label" type: INT64 }
 """
 
 
-def write(generated, folder):
+def write(shards, folder):
     """Writes the photographs into shards with labels. Returns their number."""
     import penstock
 
     draw = random.Random(1)
-    job = penstock.Job(name="all", dataset={"files": str(generated / "*")}, order={"shuffle": "NONE"},
-                       batch={"size": 64, "last": "PARTIAL"},
-                       features={"image/encoded": {"column": "image", "type": "BYTES"}})
     number = 0
-    with contextlib.ExitStack() as stack, penstock.Loader(job) as loader:
+    with contextlib.ExitStack() as stack:
         parts = [stack.enter_context(penstock.ShardWriter(folder / f"part-{n}")) for n in range(SHARDS)]
-        for batch in loader:
-            for image in batch["image"]:
-                parts[number % SHARDS].write({"image": image, "label": int(CLASSES * draw.random() ** 2)})
-                number += 1
+        for number, image in enumerate(turns.photographs(shards), 1):
+            parts[number % SHARDS].write({"image": image, "label": int(CLASSES * draw.random() ** 2)})
     return number
 
 
@@ -65,10 +59,7 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
-        generated = folder / "generated"
-        make = [options.bin / "make_demo_dataset", generated, str(options.records), "8"]
-        subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
-        count = write(generated, folder)
+        count = write(turns.generated(options, folder), folder)
         print(f"{count} photographs")
         sides = sides_of(count)
         for side, datasets in sides.items():

@@ -33,6 +33,26 @@ def began(options):
     return True
 
 
+def generated(options, folder):
+    """Makes TFRecord shards with `--records` photographs, and returns their folder."""
+    shards = folder / "generated"
+    make = [options.bin / "make_demo_dataset", shards, str(options.records), "8"]
+    subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
+    return shards
+
+
+def photographs(shards):
+    """Yields the bytes of each photograph of such shards, in their order."""
+    import penstock
+
+    job = penstock.Job(name="all", dataset={"files": str(shards / "*")}, order={"shuffle": "NONE"},
+                       batch={"size": 64, "last": "PARTIAL"},
+                       features={"image/encoded": {"column": "image", "type": "BYTES"}})
+    with penstock.Loader(job) as loader:
+        for batch in loader:
+            yield from batch["image"]
+
+
 def _rate(job, root, threads, seconds):
     """Returns the rows/s of whole epochs after a first one, which take at least `seconds`, without caches."""
     import penstock
