@@ -52,10 +52,14 @@ def test_the_commands_of_the_page_on_selections_run(place):
 
 def test_the_blend_of_the_page_is_read(place):
     page = Page("blend.md")
-    for job in page.of("textproto"):
+    both, *others, following = page.of("textproto")
+    (place.folder / "both.textproto").write_text(both)
+    (place.folder / "next.textproto").write_text(following)
+    for job in others:
         (name,) = re.findall(r'^name: "(.*)"', job)
         (place.folder / f"{name}.textproto").write_text(job)
-    (text,) = page.of("python")
+    text, continued = page.of("python")
+    assert place.run(continued) == "web 56\n"
     rows = place.run(text)
     assert len(rows.splitlines()) == 12
     assert rows.count("'web'") == 168

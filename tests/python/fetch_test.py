@@ -182,4 +182,4 @@ def test_threads_get_their_own_answers(tmp_path, monkeypatch):
 def test_wildcards_are_those_of_a_bucket(tmp_path, monkeypatch):
     monkeypatch.setenv("PENSTOCK_PROGRAM", str(BIN / "penstock"))
     with pytest.raises(_remote_files.ConfigurationError, match=r"\*\* does not work in a bucket; name the folder"):
-        _remote_files.remote_files("s3://bucket/x/**/a.parquet", (".parquet",))
+        _remote_files.remote_files("s3://bucket/x/**/a.parquet", (".parquet",), _remote_files.entries_of)
