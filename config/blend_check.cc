@@ -98,7 +98,9 @@ void CheckWeights(const v1::JobSpec& job, std::vector<Mistake>* out) {
 }
 
 // Checks the place from which the blend continues another one.
-void CheckStart(const v1::BlendStart& start, uint64_t epoch_rows, std::vector<Mistake>* out) {
+void CheckStart(const v1::JobSpec& job, bool repeats, std::vector<Mistake>* out) {
+  const v1::BlendStart& start = job.blend().start();
+  const uint64_t epoch_rows = job.blend().epoch_rows(), batch = job.batch().size();
   constexpr char kRemedy[] = "; `penstock continue` writes blend.start";
   const auto add = [&](const std::string& field, const std::string& text) {
     out->push_back({0, "blend.start" + field, text + kRemedy});
@@ -111,6 +113,20 @@ void CheckStart(const v1::BlendStart& start, uint64_t epoch_rows, std::vector<Mi
   }
   if (start.position() > start.epoch_rows()) {
     return add(".position", absl::StrCat(start.position(), "; an epoch has ", start.epoch_rows(), " rows"));
+  }
+  const bool is_inside = batch > 0 && start.position() % batch != 0 && start.position() != start.epoch_rows();
+  if (job.blend().batches() != v1::Blend::MIXED && is_inside) {
+    out->push_back({0, "batch.size",
+                    absl::StrCat(batch, ": with batches: ", v1::Blend::Batches_Name(job.blend().batches()),
+                                 " the blend begins with a whole batch, and it continues a run at position ",
+                                 start.position(), "; give a size that divides ", start.position())});
+  }
+  if (repeats) {
+    out->push_back(
+        {0, "dataset.repeats",
+         absl::StrCat("they are the length of an epoch, and the run that the job continues has its own; give "
+                      "weights, and blend.epoch_rows: ",
+                      start.epoch_rows())});
   }
   if (start.epoch() >= kMaxRows / start.epoch_rows()) return add(".epoch", "rows are below 2^62");
   const uint64_t rows = start.epoch() * start.epoch_rows() + start.position();
@@ -142,7 +158,7 @@ void CheckEpoch(const v1::JobSpec& job, std::vector<Mistake>* out) {
     out->push_back({0, "blend.change", "data sets with repeats have no weights to change"});
   }
   CheckWeights(job, out);
-  if (blend.has_start()) CheckStart(blend.start(), blend.epoch_rows(), out);
+  if (blend.has_start()) CheckStart(job, repeats, out);
   const uint32_t batch = job.batch().size();
   if (blend.batches() != v1::Blend::MIXED && batch > 0 && blend.epoch_rows() % batch != 0) {
     out->push_back({0, "blend.epoch_rows",

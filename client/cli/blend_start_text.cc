@@ -92,7 +92,8 @@ std::optional<std::string> WithBlendStart(std::string_view text, const v1::Blend
   std::string head(text.substr(0, tokens[blend->close].begin));
   if (const std::optional<Field> old = FieldOf(tokens, blend->open + 1, blend->close, "start")) {
     const size_t begin = tokens[old->name].begin;
-    head.erase(begin, tokens[old->close].end - begin);
+    const Token& next = tokens[old->close + 1];  // at the latest, the brace of the blend
+    head.erase(begin, (next.text == ";" || next.text == "," ? next.end : tokens[old->close].end) - begin);
   }
   absl::StripTrailingAsciiWhitespace(&head);
   return head + "\n" + TextOf(start, adds_epoch_rows) + std::string(text.substr(tokens[blend->close].begin));

@@ -65,9 +65,17 @@ absl::Status CheckStart(const StartCheck& check, const plan::Steps& steps, const
   PS_RETURN_IF_ERROR(CheckBlendStart(check, start, saved));
   if (!saved.has_value()) return absl::OkStatus();
   const plan::BlendStart* const from = check.order->start();
+  const bool is_of_other_blend = from != nullptr && saved->order_fingerprint == from->order;
   plan::SessionState current = *saved;
   current.version = plan::kStateVersion;
-  if (from == nullptr || saved->order_fingerprint != from->order) current.order_fingerprint = check.order_fingerprint;
+  if (!is_of_other_blend) current.order_fingerprint = check.order_fingerprint;
+  if (is_of_other_blend && saved->pipeline_fingerprint != check.pipeline_fingerprint && !check.accept_new_pipeline) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "job ", check.job,
+        " continues another blend, and makes rows by other features or ops than it: they have "
+        "changed, or a data set with features or ops of its own has come or gone. Go on with them "
+        "(accept_new_pipeline, on the command line --accept-new-pipeline), or make the job with those of the run"));
+  }
   current.pipeline_fingerprint = check.pipeline_fingerprint;
   PS_RETURN_IF_ERROR(plan::CheckResume(*saved, current, check.accept_new_pipeline));
   if (saved->position > steps.positions()) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -67,10 +69,11 @@ std::optional<BlendStart> StartOf(const v1::JobSpec& job) {
   if (!job.blend().has_start()) return std::nullopt;
   const v1::BlendStart& from = job.blend().start();
   BlendStart start{.order = from.order(), .at = {from.epoch(), from.position()}, .epoch_rows = from.epoch_rows()};
+  std::unordered_map<std::string_view, uint64_t> rows;
+  for (const v1::SetStart& set : from.sets()) rows[set.key()] = set.rows();
   for (const v1::Dataset& dataset : job.dataset()) {
-    const auto found = std::find_if(from.sets().begin(), from.sets().end(),
-                                    [&](const v1::SetStart& set) { return set.key() == dataset.name(); });
-    start.rows.push_back(found == from.sets().end() ? 0 : found->rows());
+    const auto found = rows.find(dataset.name());
+    start.rows.push_back(found == rows.end() ? 0 : found->second);
   }
   return start;
 }

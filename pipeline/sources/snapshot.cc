@@ -153,8 +153,10 @@ uint64_t Snapshot::Fingerprint() const {
 uint64_t Snapshot::ContentOfSet(uint32_t set) const {
   penstock::Fingerprint print;
   print.Add(std::string_view("penstock set 1"));
-  for (const SnapshotShard& shard : shards_) {
-    if (shard.set != set) continue;
+  const auto is_before = [](const SnapshotShard& shard, uint32_t number) { return shard.set < number; };
+  for (auto it = std::lower_bound(shards_.begin(), shards_.end(), set, is_before);
+       it != shards_.end() && it->set == set; ++it) {
+    const SnapshotShard& shard = *it;
     print.Add(shard.record_count).Add(shard.content_hash);
     if (shard.slice) print.Add(shard.slice->of).Add(shard.slice->first).Add(shard.slice->stride);
   }

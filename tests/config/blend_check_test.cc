@@ -50,6 +50,19 @@ TEST(BlendCheck, NamesTheFieldOfAWrongStart) {
   EXPECT_THAT(with("epoch_rows: 9", "epoch_rows: 8"), HasSubstr("blend.start.epoch_rows: 9; it must be blend.epoch_r"));
   EXPECT_THAT(with("epoch_rows: 9 position: 10"), HasSubstr("blend.start.position: 10; an epoch has 9 rows"));
   EXPECT_THAT(with("epoch_rows: 9 epoch: 999999999999999999"), HasSubstr("blend.start.epoch: rows are below 2^62"));
+  for (const char* batches : {"EXACT", "SINGLE"}) {
+    const auto at = [&](int position) {
+      return BlendMistakesOf(absl::StrCat(kTwo, " batch { size: 16 } blend { epoch_rows: 48 batches: ", batches,
+                                          " start { epoch_rows: 48 position: ", position, " } }"));
+    };
+    EXPECT_EQ(at(0), "");
+    EXPECT_EQ(at(32), "");
+    EXPECT_EQ(at(48), "");
+    EXPECT_THAT(at(24), HasSubstr("continues a run at position 24; give a size that divides 24")) << batches;
+  }
+  EXPECT_THAT(BlendMistakesOf("dataset { name: 'web' repeats: 1 } blend { start { epoch_rows: 9 } }"),
+              HasSubstr("dataset.repeats: they are the length of an epoch, and the run that the job continues has its "
+                        "own; give weights, and blend.epoch_rows: 9"));
   EXPECT_THAT(with("epoch_rows: 9 position: 8 sets { key: 'a b' }"), HasSubstr("blend.start.sets: 'a b': only"));
   EXPECT_THAT(with("epoch_rows: 9 position: 8 sets { key: 'a' } sets { key: 'a' }"), HasSubstr("two entries of 'a'"));
   EXPECT_THAT(with("epoch_rows: 9 position: 8 sets { key: 'a' rows: 9 }"),

@@ -5,6 +5,7 @@ import pytest
 
 import penstock
 from served import standalone
+from tar_test import run
 
 FEATURES = {"image/class/label": {"column": "label", "type": "INT64"}}
 FILES = {"web": "demo-0000[0-4]*", "code": "demo-0000[5-7]*", "math": "demo-0000[89]*"}  # 50, 30 and 20 records
@@ -128,8 +129,44 @@ def test_mistakes_have_a_remedy(small_job):
     assert "its data set has no name" in error(new, of=plain)
     new.blend.epoch_rows = 128
     assert "has 96 rows, and keeps this length" in error(new)
+    with pytest.raises(penstock.ConfigurationError, match="with coordinator=, this is the name of a job there"):
+        penstock.continue_blend(new, of=old, state=state, coordinator="localhost:1")
+    new.blend.epoch_rows = 96
+    new.blend.batches = "EXACT"
+    new.batch.size = 48
+    assert "continues a run at position 32; give a size that divides 32" in error(new)
+    new.batch.size = 16
+    assert penstock.continue_blend(new, of=old, state=state, **where).blend.start.position == 32
+    new.order.repeats = 2
+    new.blend.epoch_rows = 0
+    assert "order.repeats: the length of an epoch is that of the run; leave it out" in error(new)
     assert "not a session state" in error(blend("run", {"web": 1}), at="nonsense")
     assert "order fingerprint" in error(blend("run", {"web": 1}), of=blend("run", {"web": 4, "code": 3}))
+
+
+def test_a_data_set_with_ops_of_its_own_that_comes_is_named(small_job):
+    where = {"data_root": small_job.data}
+    old = blend("run", {"web": 5, "code": 3})
+    _, state = read(old, 2, **where)
+    new = blend("run", {"web": 1, "code": 1, "math": 1})
+    new.dataset[2].ops = [penstock.ops.scale(column="label", factor=2, to="FLOAT32"), penstock.ops.cast(column="label", to="INT64")]
+    made = penstock.continue_blend(new, of=old, state=state, **where)
+    with pytest.raises(penstock.PenstockError, match="a data set with features or ops of its own has come or gone"):
+        read(made, 1, state, **where)
+    rows, _ = read(made, 3, state, accept_new_pipeline=True, **where)
+    assert sorted(rows) == ["code", "math", "web"]
+
+
+def test_a_change_before_the_place_is_a_warning(small_job, tmp_path):
+    old = blend("run", {"web": 5, "code": 3}, change=[{"at_rows": 64, "weights": [{"key": "code", "value": 5}]}])
+    _, state = read(old, 5, data_root=small_job.data)
+    (tmp_path / "state").write_text(state["state"])
+    for name, job in (("old", old), ("new", blend("run", {"web": 1, "code": 1}, change=old.blend.change))):
+        job.save(tmp_path / f"{name}.textproto")
+    said = run("continue", tmp_path / "new.textproto", "--of", tmp_path / "old.textproto", "--state", tmp_path / "state",
+               "--data-root", small_job.data, "--out", tmp_path / "made.textproto")
+    assert "blend.change[0] begins at row 64, before this place, so its weights hold" in said.stderr
+    assert "web continues after" in said.stdout
 
 
 def test_a_job_without_the_length_of_an_epoch_gets_that_of_the_run(small_job):

@@ -15,6 +15,7 @@
 #include "client/cli/job_argument.h"
 #include "client/cli/job_report.h"
 #include "client/cli/local_job.h"
+#include "client/cli/output.h"
 #include "client/cli/state_file.h"
 #include "config/job_file.h"
 #include "net/job_mirror.h"
@@ -62,6 +63,12 @@ class Continue final : public Command {
       return absl::InvalidArgumentError(
           absl::StrCat(path, ": the job has no blend; add blend { }, and a name and a weight for each data set"));
     }
+    const bool repeats = job.dataset(0).repeats() != 0;  // then so have all data sets
+    if (repeats || job.order().repeats() != 0) {
+      return absl::InvalidArgumentError(absl::StrCat(path, repeats ? ": dataset.repeats" : ": order.repeats",
+                                                     ": the length of an epoch is that of the run; ",
+                                                     repeats ? "give weights" : "leave it out"));
+    }
     PS_ASSIGN_OR_RETURN(const std::optional<SavedState> saved, LoadStateFile(state_));
     if (!saved.has_value()) return absl::NotFoundError(absl::StrCat("--state ", state_, ": there is no such file"));
     PS_ASSIGN_OR_RETURN(const plan::SessionState state, plan::ParseState(saved->text));
@@ -72,8 +79,7 @@ class Continue final : public Command {
                                                      " has ", start.epoch_rows(),
                                                      " rows, and keeps this length for the whole run"));
     }
-    const bool repeats = job.dataset(0).repeats() != 0;  // then those of all data sets are the epoch's length
-    const std::optional<std::string> made = WithBlendStart(text, start, rows == 0 && !repeats);
+    const std::optional<std::string> made = WithBlendStart(text, start, rows == 0);
     if (!made.has_value()) return absl::InvalidArgumentError(absl::StrCat(path, ": write blend { } with its braces"));
     v1::JobSpec checked;
     PS_RETURN_IF_ERROR(config::MistakesToStatus("the job that would be written",
@@ -110,8 +116,9 @@ class Continue final : public Command {
     PS_RETURN_IF_ERROR(mirror.Apply(reply).status());
     const net::WatchedJob* const job = mirror.Find(old_);
     if (job == nullptr || job->metadata == nullptr) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("job '", old_, "' is not ready, so no run has read it; `penstock status ", old_, "` shows why"));
+      return absl::FailedPreconditionError(absl::StrCat("the coordinator has no records of job '", old_,
+                                                        "' now; `penstock status ", old_,
+                                                        "` shows its state; give its file in the place of its name"));
     }
     return net::ToJob(*job);
   }
@@ -133,7 +140,14 @@ class Continue final : public Command {
       }
     }
     for (const auto& [name, count] : rows) {
-      std::fprintf(out, "  %s ends after %s\n", name.c_str(), Count(count, "row").c_str());
+      std::fprintf(out, "  %s has no more rows after %s\n", name.c_str(), Count(count, "row").c_str());
+    }
+    const uint64_t place = start.epoch() * start.epoch_rows() + start.position();
+    for (int i = job.blend().change_size() - 1; i >= 0; --i) {
+      if (job.blend().change(i).at_rows() > place) continue;
+      PrintWarning(absl::StrCat("blend.change[", i, "] begins at row ", job.blend().change(i).at_rows(),
+                                ", before this place, so its weights hold, and not those of `dataset`"));
+      break;
     }
   }
 

@@ -67,6 +67,11 @@ class Preview final : public Command {
     // A sheet shows the ops of one pipeline.
     if (pictures && !as_text && !job->pipelines().are_one()) return DataSetOf(spec, argument, set_).status();
     const sources::Snapshot& snapshot = job->reader().snapshot();
+    // The rows before the start of a blend that continues another one are those of no run.
+    if (const plan::BlendStart* const start = job->order().start(); start != nullptr && epoch_ + position_ == 0) {
+      epoch_ = start->at.epoch + (start->at.position == start->epoch_rows ? 1 : 0);
+      position_ = start->at.position % start->epoch_rows;
+    }
     const plan::EpochOrder plan = job->PlanOf(epoch_);
     if (position_ >= plan.num_positions()) {
       return UsageError(absl::StrCat("--position ", position_, ": an epoch has ", plan.num_positions(), " positions"));

@@ -46,6 +46,9 @@ class _Whole:
     def table(self, _: int, begin: int, end: int) -> Any:
         return self._dataset[begin:end]
 
+    def check_names(self, table: Any) -> None:
+        """Rows of this machine may name its files."""
+
 
 class HuggingFace(Source):
     """The rows of a datasets.Dataset, or of the files of one."""
@@ -82,6 +85,7 @@ class HuggingFace(Source):
     def _embedded(self, table: Any, begin: int) -> Any:
         """Returns a table in one piece. Files that its rows name become bytes, as in push_to_hub."""
         if self._files:
+            self._rows.check_names(table)
             try:
                 table = embed_table_storage(table.replace_schema_metadata(self._metadata))
             except (OSError, ValueError) as error:

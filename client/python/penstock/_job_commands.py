@@ -185,8 +185,10 @@ def continue_blend(
         saved = os.path.join(folder, "state")
         FilePath(saved).write_text(text, encoding="utf-8")
         if coordinator is not None:
+            if not isinstance(of, str):
+                raise ConfigurationError(f"of={of!r:.200}: with coordinator=, this is the name of a job there")
             old = [f"--of={of}", *connection_of(coordinator, tls_ca, tls_cert, tls_key, token_file).flags()]
         else:
-            old = [f"--of={_argument(of, other)}"]
+            old = [f"--of={os.path.abspath(_argument(of, other))}"]
         said = run("continue", *old, f"--state={saved}", *_root_flags(data_root), "--", _argument(job, folder))
     return Job.from_text(said.decode())

@@ -55,7 +55,8 @@ class SampleFiles(Source):
         self._unpacked: Tuple[int, Any] = (-1, None)
         self._head: Tuple[int, bytes] = (-1, b"")
         self.pieces: List[Piece] = []
-        digest = hashlib.sha256(folder.identity(INDEX).encode())
+        # A run of an earlier release may have begun to convert a local folder, which its other files identify.
+        digest = hashlib.sha256(folder.identity(INDEX).encode() if is_remote(folder.path) else b"")
         for number, file in enumerate(files):
             size, state = file.facts
             if not file.compression and size != file.size:

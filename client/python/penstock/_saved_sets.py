@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import datasets
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ._errors import ConfigurationError, DataError
-from ._remote_files import Facts, open_unbuffered
+from ._remote_files import Facts, is_remote, open_unbuffered
 from ._scratch import Scratch
 from ._source_folders import Folder
 
@@ -17,6 +19,23 @@ _MARK = 0xFFFFFFFF  # before the length of a message; older streams have only th
 _BATCH = 3  # the kind of a message
 _NEAR_BYTES = 1 << 20  # a request for several headers; a second request would take as long
 _FAR_BYTES = 16 << 10  # a request for one header
+
+
+def _paths_without_bytes(array: Any) -> Iterator[str]:
+    """Yields the paths of files in an Arrow array whose bytes are not there, such as images."""
+    if isinstance(array, pa.ChunkedArray):
+        for chunk in array.chunks:
+            yield from _paths_without_bytes(chunk)
+    elif pa.types.is_struct(array.type):
+        names = [field.name for field in array.type]
+        if {"bytes", "path"} <= set(names):
+            lacks = pc.and_(pc.is_null(pc.struct_field(array, "bytes")), pc.is_valid(pc.struct_field(array, "path")))
+            yield from pc.struct_field(array, "path").filter(lacks).to_pylist()
+        else:
+            for field in array.flatten():
+                yield from _paths_without_bytes(field)
+    elif pa.types.is_list(array.type) or pa.types.is_large_list(array.type) or pa.types.is_fixed_size_list(array.type):
+        yield from _paths_without_bytes(array.flatten())
 
 
 class SavedFile(NamedTuple):
@@ -74,6 +93,18 @@ class SavedFiles:
                 raise DataError(f"{file.url} has {len(opened)} rows, and the headers of its batches name {file.rows}")
             self._open = (number, opened.with_format("arrow"))
         return self._open[1][begin:end]
+
+    def check_names(self, table: Any) -> None:
+        """Raises DataError if a row names a file of this machine. A bucket may be of another author, and the bytes of that
+        file would be in the shards.
+        """
+        for column in table.columns:
+            for path in _paths_without_bytes(column.combine_chunks()):
+                if not is_remote(path):
+                    raise DataError(
+                        f"a row names the file {path!r} of the machine that saved it, and lacks its bytes: save the data set "
+                        "again with embed_external_files, or leave the column out (--drop)"
+                    )
 
     def _dataset(self, path: str, in_memory: bool) -> Any:
         info = datasets.DatasetInfo.from_dict(self._info)

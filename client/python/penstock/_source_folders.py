@@ -24,7 +24,11 @@ class Folder:
         self._files: Dict[str, Optional[Dict[str, Dict[str, Any]]]] = {}
 
     def at(self, name: str) -> str:
-        """Returns the path or URL of a file in the folder. "" is the folder."""
+        """Returns the path or URL of a file in the folder. "" is the folder. A name in the index of a remote folder may be
+        anything, so it must stay in the folder: otherwise raises ConfigurationError.
+        """
+        if is_remote(self.path) and (name.startswith("/") or is_remote(name) or ".." in name.split("/")):
+            raise ConfigurationError(f"{self.path} names the file {name!r}, which is not in it; write its index again")
         if self.path.startswith(("http://", "https://")):
             name = quote(name)
         return os.path.join(self.path, name) if name else self.path

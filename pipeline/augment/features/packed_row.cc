@@ -95,14 +95,17 @@ absl::Status FeatureSet::AppendValues(size_t f, const records::FeatureValue& val
     found = 0;
     for (const std::string_view bytes : value.bytes) found += bytes.size() / plan.element_bytes();
   }
-  if (plan.fixed_count ? found == wanted : found > 0 || !plan.has_default) {
+  const bool fits = plan.fixed_count ? found == wanted : plan.is_string() || found % plan.elements == 0;
+  if (fits && (found > 0 || plan.fixed_count || !plan.has_default)) {
     AppendAll(value, row, sizes);
     return absl::OkStatus();
   }
   if (found > 0) {
-    return WithFault(Fault::kWrongShape, absl::InvalidArgumentError(absl::StrCat(
-                                             plan.label, ": it has ", found, found == 1 ? " value" : " values",
-                                             ", and each record of a window has ", wanted)));
+    return WithFault(
+        Fault::kWrongShape,
+        absl::InvalidArgumentError(absl::StrCat(
+            plan.label, ": it has ", found, found == 1 ? " value" : " values", ", and each record of a window has ",
+            plan.fixed_count ? "" : "a multiple of ", plan.fixed_count ? wanted : plan.elements)));
   }
   if (!plan.has_default) {
     return WithFault(Fault::kMissingFeature,

@@ -19,6 +19,7 @@ namespace penstock::augment {
 namespace {
 
 constexpr char kPack[] = "dataset.select.pack", kWindow[] = "dataset.select.window";
+constexpr size_t kMostDefaultBytes = 64 << 20;  // of a window
 
 template <typename T>
 std::optional<std::string> BytesOf(double value) {
@@ -222,6 +223,12 @@ void FeatureSet::PlanWindow(const v1::JobSpec& job, std::vector<std::string>* er
     if (feature.has_pad() || feature.sequence()) {
       errors->push_back(absl::StrCat("features[", f, "].", feature.sequence() ? "sequence" : "pad",
                                      ": it does not work with ", kWindow, ", whose rows have several records"));
+    }
+    size_t bytes = plan.default_numbers.size();
+    for (const std::string& text : plan.default_strings) bytes += text.size();
+    if (bytes > kMostDefaultBytes / window_) {
+      errors->push_back(absl::StrCat("features[", f, "].default: it has ", bytes, " bytes, and a window of ", window_,
+                                     " records may need it for each of them; all of them may have 64 MiB"));
     }
     if (!plan.fixed_count) continue;  // the values of all records, one after another
     plan.elements *= window_;

@@ -50,6 +50,18 @@ TEST(WithBlendStart, ReplacesAnEarlierStart) {
   EXPECT_EQ(WithBlendStart(*made, Start(), false), made) << "once more changes nothing";
 }
 
+TEST(WithBlendStart, ReplacesTheSeparatorToo) {
+  for (const char* text :
+       {"blend { start { order: 1 }; epoch_rows: 96 }", "blend { start: { order: 1 }, epoch_rows: 96 }",
+        "blend { epoch_rows: 96; start { order: 1 }; }"}) {
+    const auto made = WithBlendStart(text, Start(), false);
+    v1::JobSpec job;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(made.value_or("none"), &job)) << *made;
+    EXPECT_EQ(job.blend().epoch_rows(), 96u);
+    EXPECT_EQ(job.blend().start().position(), 7u);
+  }
+}
+
 TEST(WithBlendStart, NeedsABlendWithItsBraces) {
   EXPECT_EQ(WithBlendStart("", Start(), false), std::nullopt);
   EXPECT_EQ(WithBlendStart("name: 'blend' dataset { name: 'blend' }", Start(), false), std::nullopt);

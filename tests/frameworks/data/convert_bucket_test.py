@@ -390,6 +390,37 @@ def test_an_index_may_name_files_in_folders(serve, originals, tmp_path, kind):
     assert content(tmp_path / "far") == content(tmp_path / "near")
 
 
+@pytest.mark.parametrize("name", ["/etc/{}", "../{}", "s3://other/{}", "a/../../{}"])
+def test_an_index_names_no_file_outside_of_its_folder(serve, originals, tmp_path, name):
+    """A bucket may be of another author, who does not choose files of this machine."""
+    folder = tmp_path / "served" / "set"
+    shutil.copytree(originals / "one", folder)
+    state = json.loads((folder / "state.json").read_text())
+    state["_data_files"][1]["filename"] = name.format(state["_data_files"][1]["filename"])
+    (folder / "state.json").write_text(json.dumps(state))
+    storage = serve(S3, tmp_path / "served")
+    with pytest.raises(ConfigurationError, match="which is not in it"):
+        penstock.convert(f"{storage.url}/set", tmp_path / "far")
+    assert not scratch_files()
+
+
+def test_a_row_of_a_bucket_names_no_file_of_this_machine(serve, tmp_path):
+    """The author writes the bytes of images, and another path into one row."""
+    datasets = pytest.importorskip("datasets")
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"a key")
+    rows = [{"bytes": b"pixels", "path": "a.png"}] * 40 + [{"bytes": None, "path": str(secret)}]
+    folder = tmp_path / "served" / "set"
+    datasets.Dataset.from_dict({"image": rows}).save_to_disk(str(folder))
+    info = json.loads((folder / "dataset_info.json").read_text())
+    info["features"]["image"] = {"_type": "Image"}
+    (folder / "dataset_info.json").write_text(json.dumps(info))
+    storage = serve(S3, tmp_path / "served")
+    with pytest.raises(DataError, match="a row names the file .*secret.* of the machine that saved it"):
+        penstock.convert(f"{storage.url}/set", tmp_path / "far")
+    assert b"a key" not in b"".join(path.read_bytes() for path in (tmp_path / "far").rglob("*") if path.is_file())
+
+
 def test_splits_and_other_folders_are_told_apart(serve, tmp_path):
     storage = serve()
     with pytest.raises(ConfigurationError, match=r"two has the splits train, test; give one as split"):

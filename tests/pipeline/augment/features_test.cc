@@ -376,6 +376,39 @@ TEST(WindowFeatures, ADefaultStandsForTheFeatureOfOneRecord) {
   EXPECT_GE(pipeline->ScratchBytes(PackedRow({{empty}, {empty}, {empty}})), size_t{3 * (8 + 2)});
 }
 
+// Each record alone is bad, and together they fill the shape.
+TEST(WindowFeatures, RecordsDoNotCompleteTheElementsOfOthers) {
+  const auto pipeline =
+      BuildPipeline(ParseJob("features { key: 'tokens' type: INT64 variable_length: true shape: [2] } "
+                             "dataset { select { window { size: 2 } } }"));
+  OwnedRow row(pipeline->schema());
+  RowScratch scratch;
+  const auto made = [&](const std::vector<int64_t>& first, const std::vector<int64_t>& second) {
+    for (std::string& ragged : row.slot.ragged) ragged.clear();
+    return pipeline->MakeRow(PackedRow({{Text(first, "", "")}, {Text(second, "", "")}}), {}, &row.slot, &scratch);
+  };
+  EXPECT_TRUE(made({1, 2, 3, 4}, {5, 6}).ok());
+  EXPECT_TRUE(made({1, 2}, {}).ok());
+  EXPECT_THAT(std::string(made({1, 2, 3}, {4}).message()),
+              HasSubstr("it has 3 values, and each record of a window has a multiple of 2"));
+}
+
+TEST(WindowFeatures, ADefaultForEachRecordHasALimit) {
+  const auto errors_of = [](uint64_t size) {
+    return CheckPipeline(
+        ParseJob("features { key: 'tokens' type: INT64 variable_length: true default { ints: [1, 2] } } "
+                 "dataset { select { window { size: " +
+                 std::to_string(size) + " } } }"));
+  };
+  EXPECT_TRUE(errors_of(1 << 10).empty());
+  EXPECT_TRUE(errors_of(1 << 20).empty());  // 16 MiB
+  const std::vector<std::string> errors =
+      CheckPipeline(ParseJob("features { key: 'name' type: BYTES variable_length: true default { bytes_values: '" +
+                             std::string(100, 'a') + "' } } dataset { select { window { size: 1048576 } } }"));
+  EXPECT_THAT(absl::StrJoin(errors, "\n"),
+              HasSubstr("features[0].default: it has 100 bytes, and a window of 1048576 records may need it"));
+}
+
 TEST(WindowFeatures, ARecordOfAnotherShapeFailsTheRow) {
   const auto pipeline = BuildPipeline(ParseJob(kWindowJob));
   OwnedRow row(pipeline->schema());
