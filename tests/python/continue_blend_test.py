@@ -149,7 +149,8 @@ def test_a_data_set_with_ops_of_its_own_that_comes_is_named(small_job):
     old = blend("run", {"web": 5, "code": 3})
     _, state = read(old, 2, **where)
     new = blend("run", {"web": 1, "code": 1, "math": 1})
-    new.dataset[2].ops = [penstock.ops.scale(column="label", factor=2, to="FLOAT32"), penstock.ops.cast(column="label", to="INT64")]
+    double = penstock.ops.scale(column="label", factor=2, to="FLOAT32")
+    new.dataset[2].ops = [double, penstock.ops.cast(column="label", to="INT64")]
     made = penstock.continue_blend(new, of=old, state=state, **where)
     with pytest.raises(penstock.PenstockError, match="a data set with features or ops of its own has come or gone"):
         read(made, 1, state, **where)

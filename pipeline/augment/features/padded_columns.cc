@@ -19,7 +19,7 @@ namespace penstock::augment {
 namespace {
 
 constexpr char kPack[] = "dataset.select.pack", kWindow[] = "dataset.select.window";
-constexpr size_t kMostDefaultBytes = 64 << 20;  // of a window
+constexpr size_t kMostDefaultBytes = 64 << 20;  // the defaults of all records in a window
 
 template <typename T>
 std::optional<std::string> BytesOf(double value) {

@@ -392,7 +392,7 @@ def test_an_index_may_name_files_in_folders(serve, originals, tmp_path, kind):
 
 @pytest.mark.parametrize("name", ["/etc/{}", "../{}", "s3://other/{}", "a/../../{}"])
 def test_an_index_names_no_file_outside_of_its_folder(serve, originals, tmp_path, name):
-    """A bucket may be of another author, who does not choose files of this machine."""
+    """The author of a bucket must not choose files of this machine."""
     folder = tmp_path / "served" / "set"
     shutil.copytree(originals / "one", folder)
     state = json.loads((folder / "state.json").read_text())
