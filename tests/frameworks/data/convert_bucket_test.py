@@ -342,15 +342,37 @@ def test_local_files_need_no_scratch_space(originals, tmp_path, monkeypatch, nam
     assert penstock.convert(originals / name, tmp_path / "out", processes=2).records
 
 
+@contextlib.contextmanager
+def held_in_a_copy(storage, command):
+    """Starts a conversion, and yields the process while it waits for the first bytes of a copy."""
+    ended = threading.Event()
+
+    def copying():
+        return any(".copy" in path.name for path in scratch_files())
+
+    def hold(_):
+        if copying():
+            ended.wait(60)
+        return 0
+
+    storage.before = hold
+    try:
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as run:
+            end = time.monotonic() + 60
+            while not copying():
+                assert time.monotonic() < end
+                time.sleep(0.01)
+            yield run
+    finally:
+        ended.set()
+        storage.before = lambda path: 0
+
+
 @pytest.mark.parametrize("name", ["entries", "records"])
 def test_ctrl_c_removes_copies(serve, tmp_path, name):
     storage = serve()
-    storage.before = lambda path: time.sleep(0.3) or 0
     command = ["env", "--default-signal=INT", *convert_command(f"{storage.url}/{name}", "--out", tmp_path / "out")]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as run:
-        end = time.monotonic() + 60
-        while not any(path.stat().st_size for path in scratch_files()):
-            assert time.monotonic() < end
+    with held_in_a_copy(storage, command) as run:
         run.send_signal(signal.SIGINT)
         said = run.communicate()[1]
     assert run.returncode == 130, said
@@ -359,31 +381,11 @@ def test_ctrl_c_removes_copies(serve, tmp_path, name):
 
 def test_the_next_run_removes_the_copies_of_a_killed_one(serve, tmp_path):
     storage = serve()
-    killed = threading.Event()
-
-    def copying():
-        return any(".copy" in path.name for path in scratch_files())
-
-    def hold(_):
-        """Lets the storage wait while a copy has begun, so that the run is killed in its midst."""
-        if copying():
-            killed.wait(60)
-        return 0
-
-    storage.before = hold
-    command = convert_command(f"{storage.url}/entries", "--out", tmp_path / "out")
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as run:
-        end = time.monotonic() + 60
-        while not copying():
-            assert time.monotonic() < end
-            time.sleep(0.01)
+    with held_in_a_copy(storage, convert_command(f"{storage.url}/entries", "--out", tmp_path / "out")) as run:
         run.kill()
-        run.wait()
-    killed.set()
     assert scratch_files()
     with Scratch() as other:  # another conversion has it
         other.made()
-        storage.before = lambda path: 0
         assert penstock.convert(f"{storage.url}/entries", tmp_path / "out").records == 5000
         assert len(list(Path(os.environ["TMPDIR"]).iterdir())) == 1
     assert not list(Path(os.environ["TMPDIR"]).iterdir())
