@@ -19,6 +19,7 @@
 #include "base/near_name.h"
 #include "base/utf8.h"
 #include "config/renamed.h"
+#include "config/text_tokens.h"
 
 namespace penstock::config {
 namespace {
@@ -40,34 +41,6 @@ class FirstError final : public pb::io::ErrorCollector {
   }
   std::optional<Error> error;
 };
-
-class AnyError final : public pb::io::ErrorCollector {
- public:
-  void AddError(int, pb::io::ColumnNumber, const std::string&) override { any = true; }
-  bool any = false;
-};
-
-struct Token {
-  std::string text;
-  int line, column, end_column;
-  bool identifier;
-};
-
-// Sets *whole, if not null, to true if the whole text could be split into tokens.
-std::vector<Token> Tokens(std::string_view text, bool* whole = nullptr) {
-  pb::io::ArrayInputStream input(text.data(), static_cast<int>(text.size()));
-  AnyError errors;
-  pb::io::Tokenizer tokenizer(&input, &errors);
-  tokenizer.set_comment_style(pb::io::Tokenizer::SH_COMMENT_STYLE);
-  tokenizer.set_allow_f_after_float(true);
-  std::vector<Token> tokens;
-  while (tokenizer.Next()) {
-    const auto& t = tokenizer.current();
-    tokens.push_back({t.text, t.line, t.column, t.end_column, t.type == pb::io::Tokenizer::TYPE_IDENTIFIER});
-  }
-  if (whole != nullptr) *whole = !errors.any;
-  return tokens;
-}
 
 // Returns the tokens [first, last] of the field statement in which the parser failed at (line, column). `field` is the
 // field's name if the parser reported it, otherwise "".
@@ -104,16 +77,6 @@ std::optional<std::pair<size_t, size_t>> StatementAt(const std::vector<Token>& t
     if (last == tokens.size()) return std::nullopt;  // a brace is missing: the text after it cannot be checked
   }
   return std::make_pair(name, last);
-}
-
-// Returns the offset of a column in a line. The tokenizer counts a tab as up to eight columns.
-size_t OffsetOf(std::string_view text, int line, int column) {
-  size_t offset = 0;
-  for (int i = 0; i < line; ++i) offset = text.find('\n', offset) + 1;
-  for (int at = 0; offset < text.size() && text[offset] != '\n' && at < column; ++offset) {
-    at += text[offset] == '\t' ? 8 - at % 8 : 1;
-  }
-  return offset;
 }
 
 // Replaces the tokens by spaces and keeps all line numbers.

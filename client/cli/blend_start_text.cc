@@ -1,7 +1,5 @@
 #include "client/cli/blend_start_text.h"
 
-#include <algorithm>
-#include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -9,40 +7,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "config/text_tokens.h"
 
 namespace penstock::cli {
 namespace {
 
-// A word or a sign of a textproto. A string is a word.
-struct Token {
-  size_t begin = 0, end = 0;
-  std::string_view text;
-};
-
-std::vector<Token> TokensOf(std::string_view text) {
-  std::vector<Token> tokens;
-  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
-  for (size_t at = 0; at < text.size();) {
-    size_t end = at + 1;
-    if (absl::ascii_isspace(static_cast<unsigned char>(text[at]))) {
-      at = end;
-      continue;
-    }
-    if (text[at] == '#') {
-      at = std::min(text.find('\n', at), text.size());
-      continue;
-    }
-    if (text[at] == '"' || text[at] == '\'') {
-      while (end < text.size() && text[end] != text[at]) end += text[end] == '\\' ? 2 : 1;
-      end = std::min(end + 1, text.size());
-    } else if (is_word(text[at])) {
-      while (end < text.size() && is_word(text[end])) ++end;
-    }
-    tokens.push_back({at, end, text.substr(at, end - at)});
-    at = end;
-  }
-  return tokens;
-}
+using config::Token;
 
 bool Opens(const Token& token) { return token.text == "{" || token.text == "<"; }
 bool Closes(const Token& token) { return token.text == "}" || token.text == ">"; }
@@ -86,17 +56,20 @@ std::string TextOf(const v1::BlendStart& start, bool adds_epoch_rows) {
 }  // namespace
 
 std::optional<std::string> WithBlendStart(std::string_view text, const v1::BlendStart& start, bool adds_epoch_rows) {
-  const std::vector<Token> tokens = TokensOf(text);
+  const std::vector<Token> tokens = config::Tokens(text);
   const std::optional<Field> blend = FieldOf(tokens, 0, tokens.size(), "blend");
   if (!blend.has_value()) return std::nullopt;
-  std::string head(text.substr(0, tokens[blend->close].begin));
+  const auto begin_of = [&](size_t i) { return config::OffsetOf(text, tokens[i].line, tokens[i].column); };
+  const auto end_of = [&](size_t i) { return config::OffsetOf(text, tokens[i].line, tokens[i].end_column); };
+  const size_t close = begin_of(blend->close);
+  std::string head(text.substr(0, close));
   if (const std::optional<Field> old = FieldOf(tokens, blend->open + 1, blend->close, "start")) {
-    const size_t begin = tokens[old->name].begin;
-    const Token& next = tokens[old->close + 1];  // at the latest, the brace of the blend
-    head.erase(begin, (next.text == ";" || next.text == "," ? next.end : tokens[old->close].end) - begin);
+    const std::string& next = tokens[old->close + 1].text;  // at the latest, the brace of the blend
+    const size_t last = next == ";" || next == "," ? old->close + 1 : old->close;
+    head.erase(begin_of(old->name), end_of(last) - begin_of(old->name));
   }
   absl::StripTrailingAsciiWhitespace(&head);
-  return head + "\n" + TextOf(start, adds_epoch_rows) + std::string(text.substr(tokens[blend->close].begin));
+  return head + "\n" + TextOf(start, adds_epoch_rows) + std::string(text.substr(close));
 }
 
 }  // namespace penstock::cli

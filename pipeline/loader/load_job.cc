@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "pipeline/loader/data_format.h"
+#include "pipeline/loader/row_request.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/sources/blend_start.h"
 
@@ -28,6 +30,15 @@ uint64_t RecordSpaceOf(uint64_t data, const SetFeatures& features) {
   print.Add(data);
   for (const auto& of_set : features) print.Add(of_set == nullptr ? 0 : of_set->Hash());
   return print.value();
+}
+
+absl::Status CheckFixedBytes(uint64_t bytes) {
+  if (bytes <= kMaxRowBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("a row of this job has ", bytes,
+                                                 " bytes in its columns of fixed shape; a row may have ", kMaxRowBytes,
+                                                 ", the limit of a message (docs/errors.md): crop or resize to less, "
+                                                 "make shorter windows, cast to a narrower type, "
+                                                 "or drop columns"));
 }
 
 absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec& job,

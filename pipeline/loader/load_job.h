@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "penstock/v1/job.pb.h"
 #include "pipeline/augment/op/sample_key.h"
@@ -31,6 +32,9 @@ enum class DamageVerdict {
 // Returns LoadJob::record_space() of a job: `data` is the fingerprint of its snapshot, `features` the features that it
 // reads.
 uint64_t RecordSpaceOf(uint64_t data, const SetFeatures& features);
+
+// Returns InvalidArgument if a row with `bytes` bytes in its columns of fixed shape is larger than kMaxRowBytes.
+absl::Status CheckFixedBytes(uint64_t bytes);
 
 // Returns the key of the row's random numbers.
 inline SampleKey SampleKeyOf(const plan::PlannedRow& row) { return {row.seed, row.epoch, row.repeat, row.number}; }

@@ -14,6 +14,7 @@ absl::StatusOr<std::unique_ptr<PreparedSteps>> PreparedSteps::Open(Loader* loade
                                                                    const plan::Steps& steps,
                                                                    const PreparedStepsOptions& options,
                                                                    MakeTarget make_target) {
+  PS_RETURN_IF_ERROR(CheckFixedBytes(job->fixed_bytes()));
   LoaderSessionOptions session;
   session.largest_step_rows = static_cast<uint32_t>(steps.largest() / steps.world_size());
   session.weight = std::max<uint32_t>(job->spec().weight(), 1);

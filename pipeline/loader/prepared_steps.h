@@ -53,7 +53,7 @@ class PreparedSteps final : public RowSink {
       std::function<std::unique_ptr<StepTarget>(const plan::StepSpan& span, const plan::SlotRange& slice)>;
 
   // Opens a session and requests the first steps. The loader, and the objects that make_target uses, must outlive this.
-  // Returns the errors of Loader::OpenSession.
+  // Returns the errors of Loader::OpenSession and CheckFixedBytes.
   static absl::StatusOr<std::unique_ptr<PreparedSteps>> Open(Loader* loader, std::shared_ptr<const LoadJob> job,
                                                              const plan::Steps& steps,
                                                              const PreparedStepsOptions& options,

@@ -117,8 +117,9 @@ class ShardReader {
   // Returns the bytes of the shard that hold the records of a row, if one read shall fetch all of them: the records are
   // neighbors, and at least half of the bytes are theirs. Requires single_.
   std::optional<ByteRange> RangeOfRow(const plan::RowParts& parts, const RequestedFeatures* features) const;
-  // Returns the row, whose range is at the end of `buffer`, which has StoredBytes() bytes.
-  absl::StatusOr<std::string_view> RowOfRange(uint64_t row, const ByteRange& range, char* buffer) const;
+  // Returns the row, whose range is at `stored`: the end of `buffer`, which has StoredBytes() bytes.
+  absl::StatusOr<std::string_view> RowOfRange(uint64_t row, const ByteRange& range, const char* stored,
+                                              char* buffer) const;
   // Reads the records of a row of a packed index, one after another or all at once.
   absl::StatusOr<std::string_view> ReadRow(uint64_t row, char* buffer, const RequestedFeatures* features,
                                            bool past_caches) const;

@@ -72,17 +72,17 @@ std::optional<ByteRange> ShardReader::RangeOfRow(const plan::RowParts& parts, co
   return range.length <= 2 * stored ? std::optional(range) : std::nullopt;
 }
 
-absl::StatusOr<std::string_view> ShardReader::RowOfRange(uint64_t row, const ByteRange& range, char* buffer) const {
+absl::StatusOr<std::string_view> ShardReader::RowOfRange(uint64_t row, const ByteRange& range, const char* stored,
+                                                         char* buffer) const {
   const plan::RowParts parts = index_->PartsOf(row);
   const ShardIndex& records = single_->index();
   const std::string& head = records.head();
-  const char* const begin = buffer + StoredBytesOfRow(row, nullptr) - range.length;
   std::vector<FramedPart> framed;
   framed.reserve(parts.size());
   char* out = buffer + PackHeaderBytes(parts.size());
   for (const plan::PackPart part : parts) {
-    const char* const stored = begin + (records.RecordOffset(part.record) - range.offset);
-    PS_ASSIGN_OR_RETURN(const std::string_view data, single_->DataOf(part.record, nullptr, stored));
+    const char* const record = stored + (records.RecordOffset(part.record) - range.offset);
+    PS_ASSIGN_OR_RETURN(const std::string_view data, single_->DataOf(part.record, nullptr, record));
     // The buffer has room for a head of each record before the range, so this never passes the next record.
     if (!data.empty()) std::memmove(out + head.size(), data.data(), data.size());
     if (!head.empty()) std::memcpy(out, head.data(), head.size());
@@ -100,7 +100,7 @@ absl::StatusOr<std::string_view> ShardReader::ReadRow(uint64_t row, char* buffer
     char* const out = buffer + StoredBytesOfRow(row, features) - range->length;
     const absl::Status fetched = single_->ReadPlain(*single_->file_, *range, out);
     PS_RETURN_IF_ERROR(single_->CheckUnchanged());
-    if (fetched.ok()) return RowOfRange(row, *range, buffer);
+    if (fetched.ok()) return RowOfRange(row, *range, out, buffer);
     // Reads of single records find the record with the error.
   }
   std::vector<FramedPart> framed;
@@ -158,10 +158,11 @@ void ShardReader::ReadRowLater(uint64_t row, char* buffer, const RequestedFeatur
                                const storage::CallOptions& options, storage::CallDone<std::string_view> done) const {
   const plan::RowParts parts = index_->PartsOf(row);
   if (const std::optional<ByteRange> range = RangeOfRow(parts, features)) {
+    char* const stored = buffer + StoredBytesOfRow(row, features) - range->length;
     single_->stored_->Read(
-        range->offset, range->length, buffer + StoredBytesOfRow(row, features) - range->length, options,
-        [this, row, range = *range, buffer, done = std::move(done)](const absl::StatusOr<size_t>& got) mutable {
-          if (got.ok() && *got == range.length) return std::move(done)(RowOfRange(row, range, buffer));
+        range->offset, range->length, stored, options,
+        [this, row, range = *range, stored, buffer, done = std::move(done)](const absl::StatusOr<size_t>& got) mutable {
+          if (got.ok() && *got == range.length) return std::move(done)(RowOfRange(row, range, stored, buffer));
           const absl::Status error = got.ok() ? absl::DataLossError(absl::StrCat(path(), " ends early")) : got.status();
           // The first record stands for all of them.
           std::move(done)(single_->ReadLater(index_->PartsOf(row)[0].record, nullptr, error, buffer));

@@ -129,7 +129,7 @@ def test_mistakes_have_a_remedy(small_job):
     assert "its data set has no name" in error(new, of=plain)
     new.blend.epoch_rows = 128
     assert "has 96 rows, and keeps this length" in error(new)
-    with pytest.raises(penstock.ConfigurationError, match="with coordinator=, this is the name of a job there"):
+    with pytest.raises(penstock.ConfigurationError, match="serves jobs by their names, and this is a penstock.Job"):
         penstock.continue_blend(new, of=old, state=state, coordinator="localhost:1")
     new.blend.epoch_rows = 96
     new.blend.batches = "EXACT"

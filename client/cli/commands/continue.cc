@@ -1,5 +1,4 @@
 // `penstock continue`.
-#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <utility>
@@ -39,7 +38,7 @@ class Continue final : public Command {
            "saved state. From there on, the rows have the weights and data sets of NEW. A data set of both gives\n"
            "its next row, so no row is lost or comes twice. A data set that OLD lacks begins with its first row.\n"
            "A trainer then reads the written job from the same state.\n"
-           "OLD is a job file, or the name of a job at the coordinator: ask before you replace it.\n\n"
+           "OLD is a job file, or the name of a job at the coordinator, before another one replaces it.\n\n"
            "  penstock continue new.textproto --of train --state train.state --out second.textproto\n"
            "  penstock submit second.textproto --replace";
   }

@@ -12,7 +12,7 @@ from ._commands import answer_of, run
 from ._connection import connection_of
 from ._errors import ConfigurationError
 from ._jobs import Job
-from ._request import DataRoot, data_roots
+from ._request import DataRoot, data_roots, job_members
 from ._tracebacks import public
 
 
@@ -181,13 +181,12 @@ def continue_blend(
     text = state.get("state") if isinstance(state, Mapping) else state
     if not isinstance(text, str):
         raise ConfigurationError(f"state={state!r:.200}: not a state of a penstock.Loader. Give what state_dict() returned")
+    connection = connection_of(coordinator, tls_ca, tls_cert, tls_key, token_file)
     with tempfile.TemporaryDirectory(prefix="penstock-") as folder, tempfile.TemporaryDirectory(prefix="penstock-") as other:
         saved = os.path.join(folder, "state")
         FilePath(saved).write_text(text, encoding="utf-8")
-        if coordinator is not None:
-            if not isinstance(of, str):
-                raise ConfigurationError(f"of={of!r:.200}: with coordinator=, this is the name of a job there")
-            old = [f"--of={of}", *connection_of(coordinator, tls_ca, tls_cert, tls_key, token_file).flags()]
+        if "job" in job_members(of, connection):
+            old = [f"--of={of}", *connection.flags()]
         else:
             old = [f"--of={os.path.abspath(_argument(of, other))}"]
         said = run("continue", *old, f"--state={saved}", *_root_flags(data_root), "--", _argument(job, folder))

@@ -16,6 +16,7 @@
 #include "pipeline/augment/conformance.h"
 #include "pipeline/augment/set_pipelines.h"
 #include "pipeline/loader/check_keys.h"
+#include "pipeline/loader/load_job.h"
 #include "pipeline/loader/row_maker.h"
 #include "pipeline/loader/row_request.h"
 #include "pipeline/plan/job_dataset.h"
@@ -109,12 +110,7 @@ absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::Rep
   }
   if (!mistakes.empty()) return absl::InvalidArgumentError(absl::StrJoin(mistakes, "\n"));
   PS_ASSIGN_OR_RETURN(const auto pipelines, augment::SetPipelines::Create(plan::JobsOfSets(spec)));
-  if (const uint64_t bytes = pipelines.schema().FixedBytes(); bytes > loader::kMaxRowBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a row of this job has ", bytes, " bytes in its columns of fixed shape; a row may have ", loader::kMaxRowBytes,
-        ", the limit of a message (docs/errors.md): crop or resize to less, cast to a "
-        "narrower type, or drop columns"));
-  }
+  PS_RETURN_IF_ERROR(loader::CheckFixedBytes(pipelines.schema().FixedBytes()));
   FillColumns(pipelines.schema(), report);
   report->set_pipeline_fingerprint(augment::JobPipelineFingerprint(pipelines));
   for (int set = 0; set < spec.dataset_size(); ++set) {

@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <memory>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "pipeline/loader/loader.h"
+#include "pipeline/loader/row_request.h"
 #include "tests/pipeline/loader/loader_testing.h"
 
 namespace penstock::loader {
@@ -122,6 +125,22 @@ TEST(PreparedSteps, TheTimeoutIsMeasuredByTheClock) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
   EXPECT_EQ(clock.Now(), 120 * kSecond) << "the call looked twice: when it began, and when the time was over";
   sim.RunAll();  // a reader that closes waits for its rows
+}
+
+// The memory of a step would be thousands of such rows.
+TEST(PreparedSteps, ARowIsNotLargerThanAMessage) {
+  const auto steps = plan::Steps::Create(kPreparedRecords, 10, plan::LastBatch::kDrop, 1).value();
+  const auto error_of = [&](uint64_t row_bytes) {
+    const MemoryJob job = MakeMemoryJob(static_cast<int>(kPreparedRecords), 10, row_bytes);
+    SimScheduler sim(1);
+    const auto loader = Loader::Create(OptionsIn(&sim)).value();
+    return PreparedSteps::Open(loader.get(), job.job, steps, {},
+                               [](const plan::StepSpan&, const auto&) { return std::unique_ptr<StepTarget>(); })
+        .status();
+  };
+  const absl::Status error = error_of(kMaxRowBytes + 1);
+  EXPECT_TRUE(absl::IsInvalidArgument(error)) << error;
+  EXPECT_NE(error.message().find("a row may have 67043328"), std::string::npos) << error;
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace {
 using Convert = bool (*)(const uint8_t* from, size_t count, uint8_t* to);
 
 template <typename From, typename To>
-constexpr bool kIntegers = std::is_integral_v<From>&& std::is_integral_v<To>;
+constexpr bool kIntegers = std::conjunction_v<std::is_integral<From>, std::is_integral<To>>;
 
 template <typename From, typename To>
 bool ConvertAll(const uint8_t* from, size_t count, uint8_t* to) {
