@@ -107,7 +107,9 @@ def serve(originals, monkeypatch):
 
 
 def scratch_files():
-    return [path for path in Path(os.environ["TMPDIR"]).rglob("*") if path.is_file()]
+    """Returns the files in the folders of TMPDIR. tempfile.gettempdir() of each process writes 4 bytes beside them, as a
+    probe."""
+    return [path for path in Path(os.environ["TMPDIR"]).glob("*/**/*") if path.is_file()]
 
 
 class Watch:
