@@ -139,6 +139,17 @@ class SelectCheck {
     if (pack.concatenate() && pack.longer() != v1::Pack::FAIL) {
       Say(".pack.longer", "it does not work with `concatenate`, which cuts every record; leave it out");
     }
+    if (pack.keep() == v1::PadTo::RANDOM) {
+      Say(".pack.keep", "a pack has the same values in each epoch; give FIRST or LAST");
+    } else if (pack.keep() != v1::PadTo::FIRST && pack.longer() != v1::Pack::TRUNCATE) {
+      Say(".pack.keep", "it needs longer: TRUNCATE");
+    }
+    if (pack.align() > 1 && pack.concatenate()) {
+      Say(".pack.align", "it does not work with `concatenate`, which fills every place of a row");
+    } else if (pack.align() > 1 && pack.length() % pack.align() != 0) {
+      Say(".pack.align",
+          absl::StrCat(pack.align(), ": `length` must be a multiple of it, and ", pack.length(), " is none"));
+    }
     if (pack.overlap() > 0 && !pack.concatenate()) Say(".pack.overlap", "it needs concatenate: true");
     if (pack.overlap() > 0 && pack.overlap() >= pack.length()) {
       Say(".pack.overlap", absl::StrCat(pack.overlap(), ": it must be less than `length`, which is ", pack.length()));

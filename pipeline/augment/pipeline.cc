@@ -196,7 +196,7 @@ class PipelineImpl final : public Pipeline {
     RowScope row(scratch);
     {
       const StageTimes::Scope parse(&row->tools.times, StageTimes::kParse);
-      PS_RETURN_IF_ERROR(plan_.Read(record, decoded, slot, row.get()));
+      PS_RETURN_IF_ERROR(plan_.Read(record, decoded, key, slot, row.get()));
     }
     return plan_.Compute(key, decoded, slot, row.get());
   }

@@ -223,10 +223,11 @@ void RowPlan::Finish(std::vector<std::string>* errors) {
 }
 
 bool RowPlan::draws() const {
-  return std::any_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.op->IsRandom(); });
+  return features_.draws() ||
+         std::any_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.op->IsRandom(); });
 }
 
-absl::Status RowPlan::Read(std::string_view record, Decoded decoded, batch::RowSlot* slot,
+absl::Status RowPlan::Read(std::string_view record, Decoded decoded, const SampleKey& key, batch::RowSlot* slot,
                            RowScratch::Impl* scratch) const {
   PS_CHECK(slot->fixed.size() == schema_.columns.size() && slot->ragged.size() == schema_.columns.size());
   PS_RETURN_IF_ERROR(features_.Parse(record, &scratch->parsed));
@@ -243,7 +244,7 @@ absl::Status RowPlan::Read(std::string_view record, Decoded decoded, batch::RowS
     } else if (feature.type.IsEncoded()) {
       PS_RETURN_IF_ERROR(features_.ReadString(c, scratch->parsed, &value.bytes));
     } else {
-      PS_RETURN_IF_ERROR(features_.ReadTensor(c, scratch->parsed, &scratch->tools.arena, &value.data));
+      PS_RETURN_IF_ERROR(features_.ReadTensor(c, scratch->parsed, key, &scratch->tools.arena, &value.data));
       if (has_steps_[c] == 0) {
         std::memcpy(slot->fixed[c], value.data, feature.elements * feature.element_bytes());
       } else if (feature.type.IsImage()) {
@@ -328,7 +329,7 @@ absl::StatusOr<image::ImageView> RowPlan::ComputeImage(std::string_view record, 
   if (read.IsEncoded()) {
     PS_RETURN_IF_ERROR(features_.ReadString(c, scratch->parsed, &value.bytes));
   } else {
-    PS_RETURN_IF_ERROR(features_.ReadTensor(c, scratch->parsed, &scratch->tools.arena, &value.data));
+    PS_RETURN_IF_ERROR(features_.ReadTensor(c, scratch->parsed, key, &scratch->tools.arena, &value.data));
     value.image = ImageOf(read, value.data);
   }
   scratch->followers.Start(0, 0);

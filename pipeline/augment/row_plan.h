@@ -47,7 +47,7 @@ class RowPlan {
 
   const batch::RowSchema& schema() const { return schema_; }
   const std::vector<Step>& steps() const { return steps_; }
-  // Returns whether any step draws.
+  // Returns whether any step or column draws.
   bool draws() const;
   const AnnotationPlan& annotations() const { return annotations_; }
   // Returns the annotations' image column. Without annotations, returns the column of the job's first decode_image, or
@@ -60,7 +60,8 @@ class RowPlan {
   using Decoded = const image::ImageView*;
 
   // Parses and reads all columns. Writes columns without ops to the slot.
-  absl::Status Read(std::string_view record, Decoded decoded, batch::RowSlot* slot, RowScratch::Impl* scratch) const;
+  absl::Status Read(std::string_view record, Decoded decoded, const SampleKey& key, batch::RowSlot* slot,
+                    RowScratch::Impl* scratch) const;
   // Runs the steps and stores their columns.
   absl::Status Compute(const SampleKey& key, Decoded decoded, batch::RowSlot* slot, RowScratch::Impl* scratch) const;
   // Runs the first `steps` steps of the picture column. The result points into the record, the scratch or, for a

@@ -37,7 +37,8 @@ absl::StatusOr<std::vector<PackPart>> WholeParts(std::span<const uint32_t> lengt
       continue;
     }
     const auto length = static_cast<uint32_t>(options.length);
-    if (options.longer == PackOptions::Longer::kTruncate) parts.push_back({record, 0, length});
+    if (options.longer == PackOptions::Longer::kKeepFirst) parts.push_back({record, 0, length});
+    if (options.longer == PackOptions::Longer::kKeepLast) parts.push_back({record, lengths[k] - length, length});
     if (options.longer != PackOptions::Longer::kSplit) continue;
     PS_RETURN_IF_ERROR(CheckParts(parts.size() + lengths[k] / length));
     for (uint64_t first = 0; first < lengths[k]; first += length) {
@@ -62,9 +63,10 @@ absl::Status FitWindow(std::span<const uint32_t> lengths, size_t begin, size_t e
   std::vector<std::vector<PackPart>> rows;
   std::map<uint64_t, std::deque<size_t>> by_room;  // rows by the number of values that they lack, the oldest first
   for (const PackPart& part : parts) {
+    const uint64_t taken = (part.count + options.align - 1) / options.align * options.align;
     uint64_t room = options.length;
     size_t row = rows.size();
-    if (const auto found = by_room.lower_bound(part.count); found != by_room.end()) {
+    if (const auto found = by_room.lower_bound(taken); found != by_room.end()) {
       room = found->first;
       row = found->second.front();
       found->second.pop_front();
@@ -73,7 +75,7 @@ absl::Status FitWindow(std::span<const uint32_t> lengths, size_t begin, size_t e
       rows.emplace_back();
     }
     rows[row].push_back(part);
-    by_room[room - part.count].push_back(row);
+    by_room[room - taken].push_back(row);
   }
   const auto is_before = [](const PackPart& a, const PackPart& b) {
     return a.record != b.record ? a.record < b.record : a.first < b.first;

@@ -13,13 +13,14 @@
 namespace penstock::plan {
 
 struct PackOptions {
-  // The rows of a record with more than `length` values. kDrop: none; kTruncate: one, with its first values; kSplit:
-  // one for each `length` values, and one for the rest.
-  enum class Longer : uint8_t { kDrop, kTruncate, kSplit };
+  // The rows of a record with more than `length` values. kDrop: none; kKeepFirst, kKeepLast: one, with its first or
+  // last values; kSplit: one for each `length` values, and one for the rest.
+  enum class Longer : uint8_t { kDrop, kKeepFirst, kKeepLast, kSplit };
 
   uint64_t length = 0;  // values of a row, at least 1
   Longer longer = Longer::kSplit;
-  // Values follow each other from row to row, and records are cut at the end of a row. Ignores `longer`.
+  uint64_t align = 1;  // each part begins at a multiple of this number in its row, and `length` is one
+  // Values follow each other from row to row, and records are cut at the end of a row. Ignores `longer` and `align`.
   bool concatenate = false;
   uint64_t overlap = 0;  // concatenate: values that a row shares with the next one; less than `length`
   uint64_t window = 0;   // neighboring records that share rows; at least 1
@@ -82,7 +83,7 @@ class RowParts {
 };
 
 // Row r has the parts from ends[r - 1] (0 for the first row) to ends[r], in their order. Their values follow each
-// other.
+// other, with padding between them if they are aligned.
 struct RecordPacks {
   std::vector<PackPart> parts;
   std::vector<uint32_t> ends;

@@ -34,6 +34,13 @@ uint64_t HashOf(std::string_view bytes, uint64_t seed) {
   return select::HashWithSeed(select::Value::String(bytes), seed);
 }
 
+plan::PackOptions::Longer LongerOf(const v1::Pack& pack) {
+  using Longer = plan::PackOptions::Longer;
+  if (pack.longer() == v1::Pack::SPLIT) return Longer::kSplit;
+  if (pack.longer() != v1::Pack::TRUNCATE) return Longer::kDrop;
+  return pack.keep() == v1::PadTo::LAST ? Longer::kKeepLast : Longer::kKeepFirst;
+}
+
 // Returns the key of a value that is not NaN.
 std::string KeyOf(const select::Value& value) {
   switch (value.type) {
@@ -120,9 +127,8 @@ absl::StatusOr<Step> Step::ParsePack(const v1::Pack& pack, const std::string& fi
   constexpr uint64_t kDefaultWindow = 4096;
   Step parsed{Part{}};
   parsed.packing_ = {.length = pack.length(),
-                     .longer = pack.longer() == v1::Pack::TRUNCATE ? plan::PackOptions::Longer::kTruncate
-                               : pack.longer() == v1::Pack::SPLIT  ? plan::PackOptions::Longer::kSplit
-                                                                   : plan::PackOptions::Longer::kDrop,
+                     .longer = LongerOf(pack),
+                     .align = std::max<uint64_t>(1, pack.align()),
                      .concatenate = pack.concatenate(),
                      .overlap = pack.overlap(),
                      .window = pack.window() == 0 ? kDefaultWindow : pack.window()};
@@ -130,6 +136,7 @@ absl::StatusOr<Step> Step::ParsePack(const v1::Pack& pack, const std::string& fi
     return absl::InvalidArgumentError(absl::StrCat(field, text));
   };
   if (pack.length() < 1 || pack.length() > plan::kMaxPackLength) return wrong(".length: from 1 to 2^28");
+  if (parsed.packing_->length % parsed.packing_->align != 0) return wrong(".align: it divides `length`");
   if (pack.overlap() >= pack.length()) return wrong(".overlap: less than `length`");
   if (pack.window() > plan::kMaxPackWindow) return wrong(".window: at most 2^24");
   if (pack.features().empty()) return wrong(".features: none");
@@ -273,7 +280,9 @@ std::string StepText(const v1::Select& step) {
     const std::string longer = pack.concatenate()
                                    ? absl::StrCat(", concatenated", pack.overlap() == 0 ? "" : ", overlap ",
                                                   pack.overlap() == 0 ? "" : absl::StrCat(pack.overlap()))
-                                   : absl::StrCat(", longer ", v1::Pack::Longer_Name(pack.longer()));
+                                   : absl::StrCat(", longer ", v1::Pack::Longer_Name(pack.longer()),
+                                                  pack.keep() == v1::PadTo::LAST ? " keep LAST" : "",
+                                                  pack.align() <= 1 ? "" : absl::StrCat(", align ", pack.align()));
     return absl::StrCat("pack of ", absl::StrJoin(pack.features(), ", "), " into rows of ", pack.length(), longer,
                         pack.window() == 0 ? "" : absl::StrCat(", window ", pack.window()));
   }

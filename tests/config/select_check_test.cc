@@ -164,6 +164,15 @@ TEST(SelectCheck, FieldsOfAPack) {
   EXPECT_THAT(mistake("length: 8 features: 'a' concatenate: true longer: SPLIT"),
               HasSubstr("pack.longer: it does not work with `concatenate`"));
   EXPECT_THAT(mistake("length: 8 features: 'a' overlap: 1"), HasSubstr("pack.overlap: it needs concatenate: true"));
+  EXPECT_EQ(mistake("length: 8 features: 'a' longer: TRUNCATE keep: LAST align: 4"), "");
+  EXPECT_THAT(mistake("length: 8 features: 'a' longer: SPLIT keep: LAST"),
+              HasSubstr("pack.keep: it needs longer: TRUNCATE"));
+  EXPECT_THAT(mistake("length: 8 features: 'a' longer: TRUNCATE keep: RANDOM"),
+              HasSubstr("pack.keep: a pack has the same values in each epoch; give FIRST or LAST"));
+  EXPECT_THAT(mistake("length: 8 features: 'a' align: 3"),
+              HasSubstr("pack.align: 3: `length` must be a multiple of it, and 8 is none"));
+  EXPECT_THAT(mistake("length: 8 features: 'a' concatenate: true align: 4"),
+              HasSubstr("pack.align: it does not work with `concatenate`"));
   EXPECT_THAT(mistake("length: 8 features: 'a' concatenate: true overlap: 8"),
               HasSubstr("pack.overlap: 8: it must be less than `length`, which is 8"));
 }

@@ -62,6 +62,7 @@ INSTANTIATE_TEST_SUITE_P(EachPack, PackingTest,
                          ::testing::Values("length: 16 window: 20 outputs: SEGMENT_IDS outputs: POSITIONS "
                                            "outputs: LENGTHS outputs: RECORDS",
                                            "length: 2 longer: SPLIT", "length: 4 longer: TRUNCATE",
+                                           "length: 4 align: 2 longer: TRUNCATE keep: LAST",
                                            "length: 9 concatenate: true overlap: 2"));
 
 class PackState : public PackingTest {};
@@ -71,7 +72,7 @@ TEST_P(PackState, OfOtherRowsIsRejected) {
   ASSERT_TRUE(cluster.control().Submit(job()).ok());
   const support::ReadPlan next = PlanAfterTwoSteps(cluster, job(), 1);
   for (const char* other : {"length: 17", "length: 16 window: 10", "length: 16 concatenate: true",
-                            "length: 16 concatenate: true overlap: 1"}) {
+                            "length: 16 concatenate: true overlap: 1", "length: 16 align: 4"}) {
     SetPack(other);
     ASSERT_TRUE(cluster.control().Submit(job(), true).ok()) << other;
     EXPECT_THAT(support::ReadThrough(cluster.address(), next).status.ToString(), HasSubstr("fingerprint")) << other;

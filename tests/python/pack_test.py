@@ -92,8 +92,62 @@ def test_the_bounds_of_a_batch_are_those_of_its_records_and_padding(texts):
             assert bounds[:-1].tolist() == np.flatnonzero(begins).tolist()
     with pytest.raises(ValueError, match="more than row_length=8: give the pack's length"):
         penstock.cu_seqlens(batch["tokens_lengths"], 8)
+    with pytest.raises(ValueError, match="row_length=64 is no multiple of align=3: give the pack's length and align"):
+        penstock.cu_seqlens(batch["tokens_lengths"], LENGTH, align=3)
     nothing = penstock.Ragged(np.zeros(0, np.int32), np.zeros(3, np.int64))
     assert penstock.cu_seqlens(nothing, 5).tolist() == [0, 5, 10]
+
+
+def test_each_record_begins_at_a_multiple_of_the_alignment(texts):
+    folder, tokens = texts
+    pack = {"align": 16, "outputs": ["SEGMENT_IDS", "POSITIONS", "LENGTHS"]}
+    found = []
+    with penstock.Loader(job_of(pack), data_root=folder) as loader:
+        for batch in loader:
+            flat, ids = batch["tokens"].ravel(), batch["tokens_segment_ids"].ravel()
+            bounds = penstock.cu_seqlens(batch["tokens_lengths"], LENGTH, align=16)
+            assert (bounds % 16 == 0).all() and bounds[-1] == flat.size
+            for begin, end in zip(bounds[:-1], bounds[1:]):
+                filled = ids[begin:end] > 0
+                assert not filled.any() or (filled[0] and (np.diff(filled.astype(int)) <= 0).all())
+                assert len(set(ids[begin:end][filled])) <= 1
+                assert (flat[begin:end][~filled] == -1).all()
+                assert (batch["tokens_positions"].ravel()[begin:end] == np.where(filled, np.arange(end - begin), 0)).all()
+                if filled.any():
+                    found.append(flat[begin:end][filled].tolist())
+    assert sorted(found) == sorted(tokens)
+
+
+def test_the_last_values_of_long_records_stay(texts):
+    folder, tokens = texts
+    rows = rows_of(job_of({"length": 20, "longer": "TRUNCATE", "keep": "LAST"}), data_root=folder)
+    assert sorted(part for row in rows for part in parts_of(row)) == sorted(each[-20:] for each in tokens)
+
+
+@pytest.mark.parametrize("keep", ["FIRST", "LAST", "RANDOM"])
+def test_single_records_are_cut_where_the_job_states(texts, keep):
+    folder, tokens = texts
+    pad = {"length": 20, "value": -1, "truncate": True, "keep": keep, "lengths": "count"}
+    job = penstock.Job(
+        name="texts", dataset={"files": "*.jsonl", "source": "JSONL"},
+        features={"id": {"type": "INT64"}, "tokens": {"type": "INT64", "variable_length": True, "pad": pad}},
+        order={"seed": 5}, batch={"size": 4, "last": "PARTIAL"})
+    begins = [{}, {}]
+    with penstock.Loader(job, epochs=2, data_root=folder) as loader:
+        for epoch in begins:
+            for batch in loader:
+                for number, row, count in zip(batch["id"], batch["tokens"], batch["count"]):
+                    values = tokens[number]
+                    begin = epoch[number] = int(row[0]) % 1000
+                    assert row[:count].tolist() == values[begin : begin + 20]
+                    assert count == min(len(values), 20) and (row[count:] == -1).all()
+    longer = [number for number, values in enumerate(tokens) if len(values) > 20]
+    if keep == "RANDOM":
+        assert all(0 <= begins[0][n] <= len(tokens[n]) - 20 for n in longer)
+        assert 0.5 * len(longer) < sum(begins[0][n] != begins[1][n] for n in longer), "each epoch draws again"
+    else:
+        assert begins[0] == begins[1]
+        assert all(begins[0][n] == (len(tokens[n]) - 20 if keep == "LAST" else 0) for n in longer)
 
 
 def test_the_order_is_that_of_any_job(texts):

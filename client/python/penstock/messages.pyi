@@ -1012,6 +1012,8 @@ class Pack(Message):
 
         length: values of a row
         features: keys with `variable_length`. In a record, all have the same number of values
+        keep: TRUNCATE: the values that stay; FIRST or LAST
+        align: The values of each record begin at a multiple of this number in the row, with padding before them. `length` is a multiple of it too. Default: 1.
         concatenate: Cuts at the end of a row, wherever a record ends. Only the last row of each `window` has padding.
         overlap: concatenate: values at the end of a row that also begin the next one
         window: neighboring records that share rows; default: 4096
@@ -1020,6 +1022,8 @@ class Pack(Message):
     length: int
     features: List[str]
     longer: Literal["FAIL", "DROP", "TRUNCATE", "SPLIT"]
+    keep: Literal["FIRST", "LAST", "RANDOM"]
+    align: int
     concatenate: bool
     overlap: int
     window: int
@@ -1030,6 +1034,8 @@ class Pack(Message):
         length: Optional[int] = ...,
         features: Optional[Union[str, Sequence[str]]] = ...,
         longer: Optional[Literal["FAIL", "DROP", "TRUNCATE", "SPLIT"]] = ...,
+        keep: Optional[Literal["FIRST", "LAST", "RANDOM"]] = ...,
+        align: Optional[int] = ...,
         concatenate: Optional[bool] = ...,
         overlap: Optional[int] = ...,
         window: Optional[int] = ...,
@@ -1061,12 +1067,14 @@ class PadTo(Message):
 
         length: default: that of the pack that has the feature
         value: the padding has this number
-        truncate: keep the first `length` values of more; otherwise such a record is bad
+        truncate: keep `length` values of more; otherwise such a record is bad
+        keep: truncate: the values that stay. With RANDOM, the features of a record with equally many values, and the same length, are cut at the same place.
         lengths: name of a column for the number of values before the padding, int32
     """
     length: int
     value: float
     truncate: bool
+    keep: Literal["FIRST", "LAST", "RANDOM"]
     lengths: str
     def __init__(
         self,
@@ -1074,6 +1082,7 @@ class PadTo(Message):
         length: Optional[int] = ...,
         value: Optional[float] = ...,
         truncate: Optional[bool] = ...,
+        keep: Optional[Literal["FIRST", "LAST", "RANDOM"]] = ...,
         lengths: Optional[str] = ...,
     ) -> None: ...
 

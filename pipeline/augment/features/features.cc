@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/fault.h"
+#include "base/hash.h"
 #include "base/status_macros.h"
 
 namespace penstock::augment {
@@ -52,9 +53,18 @@ void AppendStrings(const Strings& strings, std::string* out) {
   for (const auto& s : strings) out->append(s);
 }
 
+// Returns the number of values before those that stay, of `found` values.
+size_t FirstKept(const FeaturePlan& plan, size_t found, size_t per_element, const SampleKey& key) {
+  if (found <= plan.elements || plan.keep == v1::PadTo::FIRST) return 0;
+  const size_t last = (found - plan.elements) / per_element;
+  if (plan.keep == v1::PadTo::LAST) return last * per_element;
+  // One path for all columns, so that those of equal lengths are cut alike.
+  return key.RandomOf(Hash64("features.pad")).Below(static_cast<uint32_t>(last + 1)) * per_element;
+}
+
 // Reads a padded column, whose record has `found` elements.
-absl::Status ReadPadded(const FeaturePlan& plan, const records::FeatureValue& value, size_t found, Arena* arena,
-                        const uint8_t** out) {
+absl::Status ReadPadded(const FeaturePlan& plan, const records::FeatureValue& value, size_t found, const SampleKey& key,
+                        Arena* arena, const uint8_t** out) {
   const size_t bytes = plan.elements * plan.element_bytes();
   const size_t per_element = plan.elements / static_cast<size_t>(plan.type.shape[0]);
   if (found % per_element != 0) return PartialElement(plan, found, per_element);
@@ -64,10 +74,12 @@ absl::Status ReadPadded(const FeaturePlan& plan, const records::FeatureValue& va
   }
   uint8_t* const padded = arena->Acquire(bytes);
   *out = padded;
-  size_t filled = 0;
+  size_t skip = FirstKept(plan, found, per_element, key) * plan.element_bytes(), filled = 0;
   const auto add = [&](const void* from, size_t size) {
-    size = std::min(size, bytes - filled);
-    if (size > 0) std::memcpy(padded + filled, from, size);
+    const size_t skipped = std::min(skip, size);
+    skip -= skipped;
+    size = std::min(size - skipped, bytes - filled);
+    if (size > 0) std::memcpy(padded + filled, static_cast<const uint8_t*>(from) + skipped, size);
     filled += size;
   };
   if (found == 0) add(plan.default_numbers.data(), plan.default_numbers.size());
@@ -114,13 +126,13 @@ absl::Status FeatureSet::ReadString(size_t p, const records::ParsedExample& pars
   return absl::OkStatus();
 }
 
-absl::Status FeatureSet::ReadTensor(size_t p, const records::ParsedExample& parsed, Arena* arena,
+absl::Status FeatureSet::ReadTensor(size_t p, const records::ParsedExample& parsed, const SampleKey& key, Arena* arena,
                                     const uint8_t** out) const {
   const FeaturePlan& plan = plans_[p];
   const records::FeatureValue& value = parsed[p];
   const size_t values = value.count();
   const size_t found = CountElements(plan, value, 0, values);
-  if (plan.is_padded) return ReadPadded(plan, value, found, arena, out);
+  if (plan.is_padded) return ReadPadded(plan, value, found, key, arena, out);
   if (found == 0) {
     if (!plan.has_default) return Missing(plan);
     *out = reinterpret_cast<const uint8_t*>(plan.default_numbers.data());

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "penstock/v1/job.pb.h"
+#include "pipeline/augment/op/sample_key.h"
 #include "pipeline/augment/value/arena.h"
 #include "pipeline/augment/value/value.h"
 #include "pipeline/records/example_parser.h"
@@ -30,8 +31,9 @@ struct FeaturePlan {
   std::vector<std::string> default_strings;
   // A column of a fixed number of values, `elements`, some of which may be padding.
   bool is_padded = false;
-  bool truncate = false;  // a record may have more values
-  std::string padding;    // one value of the padding, little-endian
+  bool truncate = false;                    // a record may have more values
+  v1::PadTo::Keep keep = v1::PadTo::FIRST;  // the values that stay then
+  std::string padding;                      // one value of the padding, little-endian
   // A column that no feature of the record has: facts about the packed records, or the number of values of a padded
   // feature, `source`. Its value is little-endian.
   enum class Made : uint8_t { kNo, kSegmentIds, kPositions, kLengths, kRecords, kCount };
@@ -50,10 +52,12 @@ class FeatureSet {
 
   // Returns the plans of the job's features, in their order, then those of columns that are made.
   const std::vector<FeaturePlan>& plans() const { return plans_; }
-  // Returns the bytes of all padded columns of a row, and of the columns of a window.
+  // Returns the bytes that a row needs for its padding: those of all padded columns, and of the columns of a window.
   size_t padded_bytes() const;
   // Returns whether the records are rows of several records: packed, or windows.
   bool is_packed() const { return !packed_.empty(); }
+  // Returns whether a column depends on the key of the sample.
+  bool draws() const;
 
   // Parses `record`, which may be a row of packed records (sources/pack_frame.h). The result has one entry per plan.
   // Its bytes point into the record, or into the result.
@@ -64,8 +68,10 @@ class FeatureSet {
   // for a default, this object.
   absl::Status ReadString(size_t plan, const records::ParsedExample& parsed, std::string_view* out) const;
   // Reads the dense elements of a plan with a fixed shape, and its padding. *out points into the record, the parsed
-  // values, the arena or, for a default, this object.
-  absl::Status ReadTensor(size_t plan, const records::ParsedExample& parsed, Arena* arena, const uint8_t** out) const;
+  // values, the arena or, for a default, this object. `key` decides which values of a longer list stay, if they are
+  // drawn.
+  absl::Status ReadTensor(size_t plan, const records::ParsedExample& parsed, const SampleKey& key, Arena* arena,
+                          const uint8_t** out) const;
   // Replaces *out with the encoding of a ragged plan's values (pipeline/batch/row.h).
   absl::Status ReadRagged(size_t plan, const records::ParsedExample& parsed, std::string* out) const;
 
@@ -87,6 +93,7 @@ class FeatureSet {
   std::vector<FeaturePlan> plans_;
   size_t features_ = 0;       // plans of the job's features; columns that are made follow
   std::vector<char> packed_;  // by feature: whether a pack has it; empty: rows are single records
+  size_t align_ = 1;          // values of a packed record begin at multiples of this number
   size_t window_ = 0;         // records of a window; 0: rows are no windows
   bool raw_ = false;
   std::optional<records::RecordParser> parser_;

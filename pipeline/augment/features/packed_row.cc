@@ -51,6 +51,24 @@ bool AppendPart(const FeaturePlan& plan, const records::FeatureValue& value, siz
   return skipped == 0 && wanted == 0;
 }
 
+// Appends `count` values of padding to those of a row.
+void AppendPadding(const FeaturePlan& plan, size_t count, records::FeatureValue* row) {
+  const auto append = [&](auto* to) {
+    auto number = to->emplace_back();
+    std::memcpy(&number, plan.padding.data(), sizeof(number));
+    to->back() = number;
+  };
+  for (; count > 0; --count) {
+    if (plan.request.kind == records::FeatureKind::kInt64) {
+      append(&row->ints);
+    } else if (plan.request.kind == records::FeatureKind::kFloat) {
+      append(&row->floats);
+    } else {
+      row->own.insert(row->own.end(), plan.padding.begin(), plan.padding.end());
+    }
+  }
+}
+
 // Appends all values of one record. `sizes` receives the length of each string.
 void AppendAll(const records::FeatureValue& value, records::FeatureValue* row, std::vector<size_t>* sizes) {
   row->ints.insert(row->ints.end(), value.ints.begin(), value.ints.end());
@@ -61,15 +79,22 @@ void AppendAll(const records::FeatureValue& value, records::FeatureValue* row, s
   }
 }
 
-void SetMade(FeaturePlan::Made made, const std::vector<sources::FramedPart>& parts, std::vector<char>* out) {
+// Returns the values of padding after a part of a row, so that the next one begins at a multiple of `align`.
+size_t GapAfter(const sources::FramedPart& part, size_t align) { return (align - part.count % align) % align; }
+
+void SetMade(FeaturePlan::Made made, const std::vector<sources::FramedPart>& parts, size_t align,
+             std::vector<char>* out) {
   for (size_t i = 0; i < parts.size(); ++i) {
     const uint32_t count = parts[i].count;
+    const size_t gap = i + 1 < parts.size() ? GapAfter(parts[i], align) : 0;
     switch (made) {
       case FeaturePlan::Made::kSegmentIds:
         for (uint32_t k = 0; k < count; ++k) AppendNumber(static_cast<uint32_t>(i + 1), out);
+        out->insert(out->end(), gap * sizeof(uint32_t), 0);
         break;
       case FeaturePlan::Made::kPositions:
         for (uint32_t k = 0; k < count; ++k) AppendNumber(k, out);
+        out->insert(out->end(), gap * sizeof(uint32_t), 0);
         break;
       case FeaturePlan::Made::kLengths:
         AppendNumber(count, out);
@@ -139,6 +164,7 @@ absl::Status FeatureSet::ParseRow(std::string_view row, records::ParsedExample* 
   for (records::FeatureValue& value : *out) value.Clear();
   records::ParsedExample single;
   std::vector<std::vector<size_t>> sizes(features_);  // the length of each string
+  size_t gap = 0;                                     // values of padding before the part
   for (const sources::FramedPart& part : parts) {
     const auto place = [&] { return absl::StrCat(window_ > 0 ? "record " : "packed record ", part.number); };
     if (const absl::Status parsed = parser_->Parse(part.record, &single); !parsed.ok()) {
@@ -151,16 +177,20 @@ absl::Status FeatureSet::ParseRow(std::string_view row, records::ParsedExample* 
         if (!appended.ok()) return AtPlace(place(), appended);
       } else if (packed_[f] == 0) {
         AppendAll(single[f], &(*out)[f], &sizes[f]);
-      } else if (!AppendPart(plans_[f], single[f], part.first, part.count, &(*out)[f])) {
-        return AtPlace(place(), WithFault(Fault::kWrongShape,
-                                          absl::InvalidArgumentError(absl::StrCat(
-                                              plans_[f].label, ": it has fewer values than the pack counted"))));
+      } else {
+        AppendPadding(plans_[f], gap, &(*out)[f]);
+        if (!AppendPart(plans_[f], single[f], part.first, part.count, &(*out)[f])) {
+          return AtPlace(place(), WithFault(Fault::kWrongShape,
+                                            absl::InvalidArgumentError(absl::StrCat(
+                                                plans_[f].label, ": it has fewer values than the pack counted"))));
+        }
       }
     }
+    gap = GapAfter(part, align_);
   }
   for (size_t p = 0; p < plans_.size(); ++p) {
     records::FeatureValue& value = (*out)[p];
-    if (plans_[p].made != FeaturePlan::Made::kNo) SetMade(plans_[p].made, parts, &value.own);
+    if (plans_[p].made != FeaturePlan::Made::kNo) SetMade(plans_[p].made, parts, align_, &value.own);
     const std::string_view own(value.own.data(), value.own.size());
     const bool is_array = window_ > 0 && plans_[p].fixed_count && !plans_[p].is_string();
     const bool is_list = p < features_ && packed_[p] == 0 && !is_array;

@@ -85,6 +85,7 @@ void Pad(const v1::PadTo& pad, uint64_t length, FeaturePlan* plan, const std::fu
   plan->is_padded = true;
   plan->padding = *padding;
   plan->truncate = pad.truncate();
+  plan->keep = pad.keep();
   plan->elements *= length;
   plan->type.ragged = false;
   plan->type.shape.insert(plan->type.shape.begin(), static_cast<int64_t>(length));
@@ -97,7 +98,13 @@ size_t FeatureSet::padded_bytes() const {
   for (const FeaturePlan& plan : plans_) {
     if (plan.is_padded || (window_ > 0 && !plan.type.ragged)) bytes += plan.elements * plan.element_bytes();
   }
-  return bytes;
+  // With padding between its records, a row has more values than they have, in a vector that grows.
+  return align_ > 1 ? 3 * bytes : bytes;
+}
+
+bool FeatureSet::draws() const {
+  return std::any_of(plans_.begin(), plans_.end(),
+                     [](const FeaturePlan& plan) { return plan.keep == v1::PadTo::RANDOM; });
 }
 
 void FeatureSet::PlanPadding(const v1::JobSpec& job, std::vector<std::string>* errors) {
@@ -113,6 +120,7 @@ void FeatureSet::PlanPadding(const v1::JobSpec& job, std::vector<std::string>* e
       errors->push_back(absl::StrCat(field, ".length: ", pad.length(), ": give the number of values, from 1 to 2^28"));
       continue;
     }
+    if (pad.keep() != v1::PadTo::FIRST && !pad.truncate()) errors->push_back(field + ".keep: it needs truncate: true");
     Pad(pad, pad.length(), &plans_[static_cast<size_t>(i)],
         [&](const std::string& text) { errors->push_back(absl::StrCat(field, ": ", text)); });
     if (!pad.lengths().empty()) {
@@ -157,6 +165,7 @@ void FeatureSet::PlanPack(const v1::JobSpec& job, std::vector<std::string>* erro
   }
   if (job.has_annotations()) errors->push_back(absl::StrCat("annotations: boxes and masks do not work with a pack"));
   packed_.assign(features_, 0);
+  align_ = std::max<size_t>(1, pack->align());
   std::vector<std::string> keys;
   for (const v1::Feature& feature : job.features()) keys.push_back(feature.key());
   for (const std::string& key : pack->features()) {
@@ -168,7 +177,8 @@ void FeatureSet::PlanPack(const v1::JobSpec& job, std::vector<std::string>* erro
     }
     const std::string field = absl::StrCat("features[", found, "]");
     const v1::PadTo& pad = job.features(static_cast<int>(found)).pad();
-    if ((pad.length() != 0 && pad.length() != pack->length()) || pad.truncate() || !pad.lengths().empty()) {
+    if ((pad.length() != 0 && pad.length() != pack->length()) || pad.truncate() || pad.keep() != v1::PadTo::FIRST ||
+        !pad.lengths().empty()) {
       errors->push_back(absl::StrCat(field, ".pad: the feature is packed; give only a value"));
     }
     if (packed_[found] != 0) {

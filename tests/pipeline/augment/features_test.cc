@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -186,6 +187,58 @@ TEST(PaddedFeatures, HaveTheirLengthAndTheirPadding) {
   EXPECT_EQ(cast.As<uint16_t>(), (std::vector<uint16_t>{300, 2, 9}));
 }
 
+TEST(PaddedFeatures, KeepTheFirstOrTheLastValuesOfMore) {
+  const auto cut = [](const std::string& keep, const std::string& more, const std::vector<int64_t>& values) {
+    return MakeFeature("key: 'k' type: INT64 variable_length: true " + more +
+                           " pad { length: 2 value: -1 truncate: true keep: " + keep + " }",
+                       Ints(values));
+  };
+  EXPECT_EQ(cut("FIRST", "", {7, 8, 9}).As<int64_t>(), (std::vector<int64_t>{7, 8}));
+  EXPECT_EQ(cut("LAST", "", {7, 8, 9}).As<int64_t>(), (std::vector<int64_t>{8, 9}));
+  for (const char* keep : {"LAST", "RANDOM"}) {
+    EXPECT_EQ(cut(keep, "", {7, 8}).As<int64_t>(), (std::vector<int64_t>{7, 8}));
+    EXPECT_EQ(cut(keep, "", {7}).As<int64_t>(), (std::vector<int64_t>{7, -1}));
+    EXPECT_EQ(cut(keep, "", {}).As<int64_t>(), (std::vector<int64_t>{-1, -1}));
+  }
+  // Each element has two numbers.
+  EXPECT_EQ(cut("LAST", "shape: 2", {1, 2, 3, 4, 5, 6}).As<int64_t>(), (std::vector<int64_t>{3, 4, 5, 6}));
+  const MadeFeature raw = MakeFeature(
+      "key: 'k' type: BYTES decode_raw: UINT16 variable_length: true pad { length: 3 truncate: true keep: LAST }",
+      Strings({std::string_view("\1\0\2\0", 4), std::string_view("\3\0", 2), std::string_view("\4\0\5\0", 4)}));
+  EXPECT_EQ(raw.As<uint16_t>(), (std::vector<uint16_t>{3, 4, 5}));
+}
+
+TEST(PaddedFeatures, KeepNeighborsAtAPlaceThatTheRowDraws) {
+  const auto pipeline = BuildPipeline(ParseJob(
+      "features { key: 'tokens' type: INT64 variable_length: true pad { length: 3 truncate: true keep: RANDOM } } "
+      "features { key: 'raw' type: BYTES decode_raw: UINT8 variable_length: true "
+      "pad { length: 3 truncate: true keep: RANDOM } }"));
+  EXPECT_FALSE(pipeline->IsDeterministic());
+  const std::string record = records::ExampleBuilder()
+                                 .Int64List("tokens", std::vector<int64_t>{0, 1, 2, 3, 4})
+                                 .BytesList("raw", std::vector<std::string_view>{std::string_view("\0\1\2\3\4", 5)})
+                                 .Serialize();
+  std::map<int64_t, int> times;  // by the first value that stays
+  for (uint64_t id = 0; id < 3000; ++id) {
+    std::vector<int64_t> before;
+    for (int again = 0; again < 2; ++again) {
+      OwnedRow row(pipeline->schema());
+      RowScratch scratch;
+      const absl::Status made = pipeline->MakeRow(record, {.seed = 7, .record_id = id}, &row.slot, &scratch);
+      ASSERT_TRUE(made.ok()) << made;
+      const std::vector<int64_t> tokens = row.As<int64_t>(0);
+      EXPECT_EQ(tokens, (std::vector<int64_t>{tokens[0], tokens[0] + 1, tokens[0] + 2}));
+      const std::vector<uint8_t> raw = row.As<uint8_t>(1);
+      EXPECT_TRUE(std::equal(tokens.begin(), tokens.end(), raw.begin(), raw.end())) << "columns are cut alike";
+      EXPECT_TRUE(again == 0 || tokens == before) << "a draw depends on the key alone";
+      before = tokens;
+    }
+    ++times[before[0]];
+  }
+  ASSERT_EQ(times.size(), 3u);
+  for (const auto& [first, count] : times) EXPECT_NEAR(count, 1000, 130) << first;  // 5 standard deviations
+}
+
 TEST(PaddedFeatures, HaveAColumnOfTheNumbersOfValues) {
   const std::string feature =
       "features { key: 'k' type: INT64 variable_length: true shape: 2 pad { length: 2 truncate: true lengths: 'n' } }";
@@ -221,6 +274,8 @@ TEST(PaddedFeatures, MistakesNameTheField) {
               HasSubstr("is none of the type float32"));
   EXPECT_THAT(mistakes(absl::StrCat("type: INT64 ", kAny, "pad { length: 3 lengths: 'k' }")),
               HasSubstr("features[0].pad.lengths: there is another column 'k'"));
+  EXPECT_THAT(mistakes(absl::StrCat("type: INT64 ", kAny, "pad { length: 3 keep: LAST }")),
+              HasSubstr("features[0].pad.keep: it needs truncate: true"));
 }
 
 // A packed row of records with these numbers of their values: first, count.
@@ -282,6 +337,41 @@ TEST(PackedFeatures, FollowEachOtherAndHaveTheirPlaces) {
     EXPECT_EQ(row.slot.ragged[7], Ragged<int64_t>(2, {10, 11}));
   }
   EXPECT_GE(pipeline->ScratchBytes(record), size_t{6 * (8 + 1 + 4 + 4)});
+}
+
+TEST(PackedFeatures, BeginAtMultiplesOfTheAlignment) {
+  const auto pipeline = BuildPipeline(
+      ParseJob(kPackedJob +
+               "features { key: 'score' type: FLOAT variable_length: true pad { value: 0.5 } } dataset { select "
+               "{ pack { length: 8 align: 4 features: 'tokens' features: 'raw' features: 'score' outputs: "
+               "SEGMENT_IDS outputs: POSITIONS outputs: LENGTHS } } }"));
+  const auto record = [](const std::vector<int64_t>& tokens, const std::string& raw, const std::vector<float>& scores) {
+    return records::ExampleBuilder()
+        .Int64List("tokens", tokens)
+        .BytesList("raw", std::vector<std::string_view>{raw})
+        .FloatList("score", scores)
+        .Serialize();
+  };
+  OwnedRow row(pipeline->schema());
+  RowScratch scratch;
+  const absl::Status made = pipeline->MakeRow(
+      PackedRow({{record({1, 2, 3}, "abc", {1, 2, 3}), 1, 2}, {record({7, 8, 9}, "xyz", {7, 8, 9}), 0, 3}}), {},
+      &row.slot, &scratch);
+  ASSERT_TRUE(made.ok()) << made;
+  EXPECT_EQ(row.As<int64_t>(0), (std::vector<int64_t>{2, 3, -1, -1, 7, 8, 9, -1}));
+  EXPECT_EQ(row.As<uint8_t>(1), (std::vector<uint8_t>{'b', 'c', 0, 0, 'x', 'y', 'z', 0}));
+  EXPECT_EQ(row.As<float>(4), (std::vector<float>{2, 3, 0.5, 0.5, 7, 8, 9, 0.5}));
+  EXPECT_EQ(row.As<int32_t>(5), (std::vector<int32_t>{1, 1, 0, 0, 2, 2, 2, 0}));
+  EXPECT_EQ(row.As<int32_t>(6), (std::vector<int32_t>{0, 1, 0, 0, 0, 1, 2, 0}));
+  EXPECT_EQ(row.slot.ragged[7], Ragged<int32_t>(2, {2, 3}));
+  // A part that fills its place has no padding, and one without values has no place.
+  const absl::Status full = pipeline->MakeRow(PackedRow({{record({1, 2, 3, 4}, "abcd", {1, 2, 3, 4}), 0, 4},
+                                                         {record({}, "", {}), 0, 0},
+                                                         {record({7}, "x", {7}), 0, 1}}),
+                                              {}, &row.slot, &scratch);
+  ASSERT_TRUE(full.ok()) << full;
+  EXPECT_EQ(row.As<int64_t>(0), (std::vector<int64_t>{1, 2, 3, 4, 7, -1, -1, -1}));
+  EXPECT_EQ(row.As<int32_t>(5), (std::vector<int32_t>{1, 1, 1, 1, 3, 0, 0, 0}));
 }
 
 TEST(PackedFeatures, ARecordThatIsShorterThanItsPartFailsTheRow) {

@@ -15,6 +15,7 @@ namespace penstock::plan {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
 using Longer = PackOptions::Longer;
 
 std::vector<uint32_t> LogNormalLengths(size_t count, uint64_t seed, double mean) {
@@ -75,10 +76,13 @@ TEST(RecordPacks, EachValueIsInOneRowAndNoRowIsTooLong) {
   }
 }
 
-TEST(RecordPacks, TruncatedRecordsHaveTheirFirstValuesAndDroppedOnesNone) {
+TEST(RecordPacks, TruncatedRecordsHaveTheirFirstOrLastValuesAndDroppedOnesNone) {
   const std::vector<uint32_t> lengths = {3, 25, 10, 11, 0};
-  const RecordPacks cut = Pack(lengths, {.length = 10, .longer = Longer::kTruncate, .window = 100});
+  const RecordPacks cut = Pack(lengths, {.length = 10, .longer = Longer::kKeepFirst, .window = 100});
   EXPECT_EQ(cut.rows(), 4u);
+  const RecordPacks last = Pack(lengths, {.length = 10, .longer = Longer::kKeepLast, .window = 100});
+  EXPECT_THAT(last.parts, UnorderedElementsAre(PackPart{0, 0, 3}, PackPart{1, 15, 10}, PackPart{2, 0, 10},
+                                               PackPart{3, 1, 10}, PackPart{4, 0, 0}));
   const RecordPacks dropped = Pack(lengths, {.length = 10, .longer = Longer::kDrop, .window = 100});
   EXPECT_THAT(dropped.parts, ElementsAre(PackPart{0, 0, 3}, PackPart{2, 0, 10}, PackPart{4, 0, 0}));
   EXPECT_THAT(dropped.ends, ElementsAre(1u, 3u));
@@ -91,6 +95,28 @@ TEST(RecordPacks, RowsAreThoseOfBestFitDecreasing) {
     for (uint32_t& length : lengths) length = std::min<uint32_t>(length, 500);
     const RecordPacks packs = Pack(lengths, {.length = 500, .window = 400});
     EXPECT_EQ(packs.rows(), RowsBySearch(lengths, 500));
+  }
+}
+
+TEST(RecordPacks, AlignedPartsTakeWholePlaces) {
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 100; ++round) {
+    const uint64_t align = 1 + random() % 16;
+    std::vector<uint32_t> lengths = LogNormalLengths(300, random(), 3);
+    const PackOptions options{.length = align * (1 + random() % 12), .align = align, .window = 300};
+    const RecordPacks packs = Pack(lengths, options);
+    uint64_t values = 0;
+    for (size_t row = 0; row < packs.rows(); ++row) {
+      uint64_t places = 0;
+      for (const PackPart& part : packs.Row(row)) places += (part.count + align - 1) / align;
+      EXPECT_LE(places * align, options.length);
+      values += ValuesOf(packs.Row(row));
+    }
+    EXPECT_EQ(values, std::accumulate(lengths.begin(), lengths.end(), uint64_t{0}));
+    if (options.length < *std::max_element(lengths.begin(), lengths.end())) continue;
+    // As many rows as records need that fill their places.
+    for (uint32_t& length : lengths) length = static_cast<uint32_t>((length + align - 1) / align * align);
+    EXPECT_EQ(packs.rows(), Pack(lengths, {.length = options.length, .window = 300}).rows());
   }
 }
 
