@@ -159,6 +159,20 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     return Settled(ref, reader, reader.RecordOf(ref.record, frame, FeaturesOf(ref.shard), with_head));
   }
 
+  std::shared_ptr<const sources::ShardReader> ReaderOfNeighbors(uint32_t shard) override {
+    if (!HasLowLatency()) return nullptr;
+    const absl::StatusOr<std::shared_ptr<const sources::ShardReader>> reader = shards_->Reader(shard);
+    if (!reader.ok() || !(*reader)->HasRanges() || !(*reader)->index().is_in_file_order()) return nullptr;
+    return *reader;
+  }
+  absl::StatusOr<std::string_view> RecordOfNeighbors(uint64_t record, const sources::ShardReader& reader,
+                                                     const char* stored, RecordBuffer* buffer) override {
+    const sources::RecordRef ref = snapshot().ToShard(record);
+    const sources::RequestedFeatures* const features = FeaturesOf(ref.shard);
+    return Settled(ref, reader,
+                   reader.CopyOf(ref.record, stored, features, buffer->Get(reader.StoredBytes(ref.record, features))));
+  }
+
   void WillRead(uint64_t record) override {
     const sources::RecordRef ref = snapshot().ToShard(record);
     if (const std::shared_ptr<const sources::ShardReader> reader = shards_->OpenReader(ref.shard)) {

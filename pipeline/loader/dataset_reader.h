@@ -152,6 +152,15 @@ class DatasetReader {
                                                          char* frame, RecordBuffer* with_head) {
     return absl::UnimplementedError("no ranges");
   }
+  // Returns the reader for small records with their neighbors. Returns null if the records of the shard do not follow
+  // each other in their file, it cannot be opened, or storage has high latency. Blocks as ReadRecord does.
+  virtual std::shared_ptr<const sources::ShardReader> ReaderOfNeighbors(uint32_t shard) { return nullptr; }
+  // Returns the record whose stored bytes are at `stored`, which `reader` read. Copies it into `buffer`. Errors are
+  // those of ReadRecord.
+  virtual absl::StatusOr<std::string_view> RecordOfNeighbors(uint64_t record, const sources::ShardReader& reader,
+                                                             const char* stored, RecordBuffer* buffer) {
+    return absl::UnimplementedError("no neighbors");
+  }
   // Announces that the record will be read soon. If its shard is open, storage may fetch the record. Otherwise, starts
   // to load the shard. Never blocks.
   virtual void WillRead(uint64_t record) = 0;

@@ -142,7 +142,10 @@ struct LoaderOptions {
   // The same for ranges, each of many records that are near each other (read_ahead/record_ranges.h). 0: no ranges.
   int ranges_under_way = 16;
   uint64_t range_bytes = uint64_t{8} << 20;  // largest size of a range; tests use less
-  uint64_t max_row_bytes = kMaxRowBytes;     // tests use less
+  // Limit for small records that were read with a neighbor (read_ahead/small_records.h). A window of the default order
+  // has 64 MiB of records of the largest such size. 0: none.
+  uint64_t small_records_bytes = uint64_t{64} << 20;
+  uint64_t max_row_bytes = kMaxRowBytes;  // tests use less
   Clock* clock = Clock::Real();
   std::shared_ptr<TraceRecorder> trace;  // records rows while it is on; null: none
   // Runs the makers, one task for each of `threads`. Outlives the loader and all rows, and runs tasks until the loader

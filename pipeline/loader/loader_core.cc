@@ -30,9 +30,10 @@ uint64_t MeanRecordBytes(const LoadJob& job) {
 }
 
 MakerOptions MakerOptionsOf(const LoaderOptions& options, const LoaderCore::Sizes& sizes, LoaderCaches* caches,
-                            RecordRanges* ranges) {
+                            RecordRanges* ranges, SmallRecords* small) {
   MakerOptions maker;
   maker.ranges = ranges;
+  maker.small = small;
   maker.records = caches->records();
   maker.decoded = caches->decoded();
   maker.disk = caches->disk();
@@ -80,7 +81,13 @@ LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes, Executo
       all_bytes_(sizes.rows_bytes + options.record_cache_bytes + options.decoded_cache_bytes + options.row_cache_bytes),
       caches_(CachesOptionsOf(options, all_bytes_), &caches_rows_),
       ranges_(limits_.ranges > 0 ? std::make_shared<RecordRanges>(RangesOptions()) : nullptr),
-      maker_(MakerOptionsOf(options, sizes, &caches_, ranges_.get())),
+      small_(options.small_records_bytes == 0
+                 ? nullptr
+                 : std::make_unique<SmallRecords>(
+                       options.small_records_bytes,
+                       // The maker that reads counts the request.
+                       [this](uint64_t id, uint64_t bytes) { return ReserveRange(id, bytes, 0); })),
+      maker_(MakerOptionsOf(options, sizes, &caches_, ranges_.get(), small_.get())),
       budget_(sizes.rows_bytes),
       times_(static_cast<size_t>(sizes.makers), options.clock),
       makers_(static_cast<size_t>(sizes.makers)),
@@ -139,6 +146,7 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
     session->activity->OpensReader(options.end_epoch);
     // Also if files are local: they may become remote.
     if (ranges_ != nullptr) ranges_->OpenSession(id, job, session->stop_reads.get_token());
+    if (small_ != nullptr) small_->OpenSession(id);
     CountShares(session.get(), 1);
     sessions_.emplace(id, std::move(session));
     CountLimited();
@@ -171,6 +179,7 @@ void LoaderCore::CloseSession(uint64_t id, Task quiet) {
   }
   stop_reads.request_stop();  // may end some reads inside the call
   if (ranges_ != nullptr) ranges_->CloseSession(id);
+  if (small_ != nullptr) small_->CloseSession(id);
   std::vector<std::unique_ptr<RowTask>> dropped;  // destroyed after the lock is released
   std::optional<Closed> closed;
   {
@@ -237,7 +246,7 @@ RecordRanges::Options LoaderCore::RangesOptions() {
   RecordRanges::Options ranges;
   ranges.most_under_way = limits_.ranges;
   ranges.clock = options_.clock;
-  ranges.reserve = [this](uint64_t id, uint64_t bytes) { return ReserveRange(id, bytes); };
+  ranges.reserve = [this](uint64_t id, uint64_t bytes) { return ReserveRange(id, bytes, 1); };
   ranges.cached = [this](const LoadJob& job, uint64_t record) {
     return maker_.PlaceOf(job, record) != RecordPlace::kStorage;
   };

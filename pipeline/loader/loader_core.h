@@ -206,7 +206,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   void ReleaseIndex(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   void ReleaseList(uint64_t account, uint64_t bytes, bool ranges) ABSL_LOCKS_EXCLUDED(mutex_);
   bool WaitsForMemory() ABSL_LOCKS_EXCLUDED(mutex_);
-  std::unique_ptr<BudgetLease> ReserveRange(uint64_t id, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::unique_ptr<BudgetLease> ReserveRange(uint64_t id, uint64_t bytes, uint64_t requests) ABSL_LOCKS_EXCLUDED(mutex_);
   RecordRanges::Options RangesOptions();
   // Releases the memory for waiting rows that no row needs any longer.
   void TrimListed(OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -332,6 +332,7 @@ class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_fr
   CachesRows caches_rows_{this};
   LoaderCaches caches_;
   const std::shared_ptr<RecordRanges> ranges_;  // null: no ranges
+  const std::unique_ptr<SmallRecords> small_;   // null: none
   const RowMaker maker_;
   ListOwner list_owner_{this, false}, range_owner_{this, true};
   IndexMemory index_memory_{this};

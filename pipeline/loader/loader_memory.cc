@@ -42,12 +42,12 @@ std::unique_ptr<BudgetLease> LoaderCore::Reserve(uint64_t id, uint64_t bytes) {
                                        bytes);
 }
 
-std::unique_ptr<BudgetLease> LoaderCore::ReserveRange(uint64_t id, uint64_t bytes) {
+std::unique_ptr<BudgetLease> LoaderCore::ReserveRange(uint64_t id, uint64_t bytes, uint64_t requests) {
   MutexLock lock(&mutex_);
   const auto session = sessions_.find(id);
   if (session == sessions_.end() || session->second->closing || scheduler_.held(id)) return nullptr;
   if (!budget_.TakeAhead(id, bytes, ReadAhead::BytesForRanges(budget_.total(), budget_.reserved()))) return nullptr;
-  session->second->activity->throttle().AddRequests(1);
+  session->second->activity->throttle().AddRequests(requests);
   return std::make_unique<BudgetLease>(std::shared_ptr<BudgetLease::Owner>(shared_from_this(), &range_owner_), id,
                                        bytes);
 }

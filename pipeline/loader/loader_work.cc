@@ -202,7 +202,8 @@ bool LoaderCore::ReleaseHolder(const std::optional<RowScheduler::Blocked>& block
 
 void LoaderCore::RevokeFor(const RowScheduler::Blocked& blocked) {
   const uint64_t shortage = blocked.need.shortage;
-  uint64_t freed = ranges_ == nullptr ? 0 : ranges_->Release(shortage);
+  uint64_t freed = small_ == nullptr ? 0 : small_->Release(shortage);
+  if (ranges_ != nullptr && freed < shortage) freed += ranges_->Release(shortage - freed);
   std::vector<MemoryBudget::Account> lenders;
   {
     MutexLock lock(&mutex_);

@@ -284,6 +284,7 @@ class RowMaker::Try {
     }
     absl::StatusOr<std::string_view> bytes;
     const bool at_once = fetched_ == nullptr && job_.reader().HasLowLatency();
+    const std::optional<std::string_view> small = at_once ? TakeSmall() : std::nullopt;
     if (!at_once && fetched_ == nullptr && options_.ranges != nullptr) {
       *taken = options_.ranges->Take(job_, progress_.source);
     }
@@ -295,11 +296,13 @@ class RowMaker::Try {
       made_.storage_time += fetched_->took;
     } else if (!at_once) {
       return std::nullopt;
+    } else if (small.has_value()) {
+      bytes = *small;
     } else {
       bytes = ReadStorage();
     }
     if (!bytes.ok()) return bytes.status();
-    ++made_.storage_reads;
+    if (!small.has_value()) ++made_.storage_reads;
     made_.bytes_read += bytes->size();
     KeepRecord(key, *bytes);
     if (options_.disk != nullptr) options_.disk->Offer(key, *bytes);
@@ -320,10 +323,23 @@ class RowMaker::Try {
     return found;
   }
 
+  // Returns the record, copied into the maker's buffer, if it was read with a neighbor.
+  std::optional<std::string_view> TakeSmall() {
+    if (options_.small == nullptr) return std::nullopt;
+    return options_.small->Take(task_.id().session, job_, progress_.source, &context_.record);
+  }
+
+  // Reads the record, with its neighbors if they are small.
   absl::StatusOr<std::string_view> ReadStorage() {
     const Nanos start = options_.clock->Now();
     if (context_.reading_since != nullptr) context_.reading_since->store(start, std::memory_order_relaxed);
-    const absl::StatusOr<std::string_view> bytes = job_.reader().ReadRecord(progress_.source, &context_.record);
+    std::optional<std::string_view> small;
+    if (options_.small != nullptr) {
+      small = options_.small->Read(task_.id().session, job_, progress_.source, &context_.record);
+    }
+    const absl::StatusOr<std::string_view> bytes = small.has_value()
+                                                       ? absl::StatusOr<std::string_view>(*small)
+                                                       : job_.reader().ReadRecord(progress_.source, &context_.record);
     if (context_.reading_since != nullptr) context_.reading_since->store(-1, std::memory_order_relaxed);
     made_.read_began = start;
     made_.read_ended = options_.clock->Now();

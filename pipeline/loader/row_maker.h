@@ -38,6 +38,7 @@
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/read_ahead/read_ahead.h"
 #include "pipeline/loader/read_ahead/record_ranges.h"
+#include "pipeline/loader/read_ahead/small_records.h"
 #include "pipeline/loader/row_costs.h"
 #include "pipeline/loader/row_request.h"
 #include "pipeline/loader/row_task.h"
@@ -72,6 +73,7 @@ struct MakerOptions {
   cache::DiskCache* disk = nullptr;  // null: none
   cache::RowCache* rows = nullptr;   // never null
   RecordRanges* ranges = nullptr;    // null: none
+  SmallRecords* small = nullptr;     // null: records of storage with low latency are read alone
   // Scratch memory of each thread, not counted as bytes of a row.
   uint64_t thread_scratch_bytes = 0;
   uint64_t max_row_bytes = kMaxRowBytes;

@@ -334,17 +334,33 @@ void ShardReader::ReadRecordLater(uint64_t k, char* buffer, const RequestedFeatu
 
 absl::StatusOr<std::string_view> ShardReader::RecordOf(uint64_t k, char* stored, const RequestedFeatures* features,
                                                        RecordBuffer* with_head) const {
-  if (features != nullptr) {
-    char* out = stored;
-    for (const ByteRange& range : container_.RangesOf(*index_, k, *features)) {
-      std::memmove(out, stored + (range.offset - index_->RecordOffset(k)), range.length);
-      out += range.length;
-    }
-  }
-  if (index_->head().empty()) return DataOf(k, features, stored);
-  char* const buffer = with_head->Get(StoredBytes(k, features));
-  std::memcpy(StoredIn(buffer), stored, container_.StoredBytes(*index_, k, features));
+  if (!index_->head().empty()) return CopyOf(k, stored, features, with_head->Get(StoredBytes(k, features)));
+  MoveStored(k, stored, features, stored);
+  return DataOf(k, features, stored);
+}
+
+absl::StatusOr<std::string_view> ShardReader::CopyOf(uint64_t k, const char* stored, const RequestedFeatures* features,
+                                                     char* buffer) const {
+  MoveStored(k, stored, features, StoredIn(buffer));
   return DataIn(k, features, buffer);
+}
+
+void ShardReader::MoveStored(uint64_t k, const char* stored, const RequestedFeatures* features, char* out) const {
+  if (features == nullptr) {
+    if (out != stored) std::memcpy(out, stored, index_->StoredBytes(k));
+    return;
+  }
+  for (const ByteRange& range : container_.RangesOf(*index_, k, *features)) {
+    std::memmove(out, stored + (range.offset - index_->RecordOffset(k)), range.length);
+    out += range.length;
+  }
+}
+
+absl::Status ShardReader::ReadBytes(uint64_t first, uint64_t count, char* out) const {
+  PS_RETURN_IF_ERROR(CheckRange(first, count));
+  const absl::Status read = ReadPlain(*file_, {index_->RecordOffset(first), index_->RangeBytes(first, count)}, out);
+  PS_RETURN_IF_ERROR(CheckUnchanged());
+  return read;
 }
 
 void ShardReader::ReadBytesLater(uint64_t first, uint64_t count, std::vector<ReadPart> parts,

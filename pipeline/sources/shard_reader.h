@@ -104,6 +104,13 @@ class ShardReader {
   absl::StatusOr<std::string_view> RecordOf(uint64_t k, char* stored, const RequestedFeatures* features,
                                             RecordBuffer* with_head) const;
 
+  // The blocking form of ReadBytesLater(), into `out`. Returns FailedPrecondition if the file changed.
+  absl::Status ReadBytes(uint64_t first, uint64_t count, char* out) const;
+  // Does the same as RecordOf(), but leaves `stored` as it is. The result points into `buffer`, which has
+  // StoredBytes(k, features) bytes.
+  absl::StatusOr<std::string_view> CopyOf(uint64_t k, const char* stored, const RequestedFeatures* features,
+                                          char* buffer) const;
+
   // Announces a read of record k. Passes the hint to the file if the shard is plain and has record k. Does not block.
   void WillRead(uint64_t k, const RequestedFeatures* features = nullptr) const;
 
@@ -153,6 +160,8 @@ class ShardReader {
   absl::Status AtRecord(uint64_t k, const absl::Status& status) const;
   // Returns where the stored bytes of a record belong in the buffer of a read: after the head.
   char* StoredIn(char* buffer) const { return buffer + index_->head().size(); }
+  // Moves the stored bytes of record k, or the ranges of `features` in them, to `out`, which may be `stored`.
+  void MoveStored(uint64_t k, const char* stored, const RequestedFeatures* features, char* out) const;
   // Returns the data in the stored bytes of record k if they are valid.
   absl::StatusOr<std::string_view> DataOf(uint64_t k, const RequestedFeatures* features, const char* stored) const;
   // Returns the data of record k, whose stored bytes are at StoredIn(buffer), if they are valid. Adds the head to them.

@@ -107,6 +107,7 @@ class DamagedCopiesTest : public ::testing::Test {
                                      std::shared_ptr<const DecidedRecords> decided = nullptr) {
     options.threads = 1;
     options.memory_budget_bytes = 16 << 20;
+    options.small_records_bytes = 0;  // each record has a read of its own
     options.executor = &sim_;
     options.clock = sim_.clock();
     auto loader = Loader::Create(options).value();
@@ -181,6 +182,7 @@ TEST_F(DamagedCopiesTest, AReadPastCachesIsARemoteRequestOnlyOnRemoteStorage) {
     flipping_.reads_past = 0;
     LoaderOptions options;
     options.threads = 1;
+    options.small_records_bytes = 0;
     options.executor = &sim_;
     options.clock = sim_.clock();
     const auto loader = Loader::Create(options).value();
