@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Trains 4 ranks while workers, coordinator, trainers and feeders are killed and stopped at random, and compares every batch.
 
-    bench/chaos.py [--minutes 20] [--seed 1] [--images 3000] [--away 15]
+    bench/chaos.py [--data photographs|packs] [--minutes 20] [--seed 1] [--records 3000] [--away 15]
 
-Three workers serve one job, and the data of one worker have damaged records. The ranks run in lockstep, as training does: a
+Three workers serve one job. With `photographs`, the data of one worker have damaged records. `packs` is a blend of two packed
+sets of texts, with a filter and weights that change. The ranks run in lockstep, as training does: a
 step begins when all ranks have finished the previous one. Every few seconds the script kills (SIGKILL) or stops (SIGSTOP) a
 process, which returns within --away seconds. A killed trainer also ends the others, and all restore the state of the last
 common step, as with a launcher. Afterwards a loader without a daemon reads the same steps from intact data. The run fails if
@@ -32,24 +33,41 @@ BIN = Path(os.environ.get("PENSTOCK_BIN", ROOT / "build" / "release" / "bin"))
 WORLD = 4
 BATCH = 64
 LONGEST_WAIT = 120  # seconds without a step after which a trainer counts as stuck
-JOB = f"""
+JOBS = {
+    "photographs": """
+dataset { files: "demo-*" }
+features { key: "image/encoded" column: "image" type: BYTES }
+features { key: "image/class/label" column: "label" type: INT64 }
+ops { decode_image { channels: RGB } }
+ops { random_resized_crop { height: 64 width: 64 } }
+errors { policy: MASK max_bad_fraction: 0.1 }
+""",
+    "packs": """
+dataset {
+  name: "web" files: "web/*.tfrecord" weight: 7
+  select { filter: "len(tokens) > 4" }
+  select { pack { length: 256 features: "tokens" longer: SPLIT align: 8 } }
+}
+dataset {
+  name: "code" files: "code/*.tfrecord" weight: 3
+  select { pack { length: 256 features: "tokens" concatenate: true overlap: 1 } }
+}
+blend { epoch_rows: 6400 change { at_rows: 20000 over_rows: 12800 weights { key: "code" value: 14 } } }
+features { key: "tokens" type: INT64 variable_length: true pad { value: -1 } }
+""",
+}
+COMMON = f"""
 name: "chaos"
-dataset {{ files: "demo-*" }}
-features {{ key: "image/encoded" column: "image" type: BYTES }}
-features {{ key: "image/class/label" column: "label" type: INT64 }}
-ops {{ decode_image {{ channels: RGB }} }}
-ops {{ random_resized_crop {{ height: 64 width: 64 }} }}
 order {{ seed: 17 }}
 batch {{ size: {BATCH} last: DROP }}
-errors {{ policy: MASK max_bad_fraction: 0.1 }}
 """
 
 
 def digest_of(batch, rows):
     """Returns the digest of a range of a batch's rows, with their ids and flags."""
     digest = hashlib.sha256()
-    for values in (batch["image"][rows], batch["label"][rows], batch.ids[rows], batch.valid[rows]):
-        digest.update(values.tobytes())
+    for values in (*(batch[name] for name in sorted(batch)), batch.ids, batch.valid):
+        digest.update(values[rows].tobytes())
     return digest.hexdigest()
 
 
@@ -77,6 +95,17 @@ def train(rank):
                     return
         except (penstock.FeederDied, penstock.TimeoutError) as error:
             print(f"rank {rank} continues after {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+
+
+def write_texts(folder, records):
+    """Writes two sets of records with tokens. Their lengths are log-normal."""
+    penstock = import_penstock()
+    draw = random.Random(1)
+    for number, name in enumerate(("web", "code")):
+        with penstock.ShardWriter(folder / name, shard_size="256KiB") as writer:
+            for _ in range(records):
+                length = int(draw.lognormvariate(4 + number / 2, 1)) + 1
+                writer.write({"tokens": [draw.randrange(50_000) for _ in range(length)]})
 
 
 def damage_records(folder):
@@ -117,7 +146,8 @@ class Run:
         if name == "coordinator":
             command += ["coordinator", "--listen", f"127.0.0.1:{self.port}"]
         else:
-            root = self.work / ("damaged" if name == "worker-2" else "intact")
+            is_damaged = name == "worker-2" and self.args.data == "photographs"
+            root = self.work / ("damaged" if is_damaged else "intact")
             command += ["worker", "--coordinator", f"127.0.0.1:{self.port}", "--listen", "127.0.0.1:0", "--data-root", f"data={root}", "--memory-budget", "512MiB"]
         command += ["--state-dir", self.work / name]
         self.daemons[name] = subprocess.Popen(list(map(str, command)), stdout=self.log(name), stderr=subprocess.STDOUT)
@@ -250,10 +280,13 @@ class Run:
         return True
 
     def run(self):
-        subprocess.run([BIN / "make_demo_dataset", self.work / "intact", str(self.args.images), "10"], check=True)
-        subprocess.run(["cp", "-r", self.work / "intact", self.work / "damaged"], check=True)
-        damage_records(self.work / "damaged")
-        (self.work / "chaos.textproto").write_text(JOB)
+        if self.args.data == "photographs":
+            subprocess.run([BIN / "make_demo_dataset", self.work / "intact", str(self.args.records), "10"], check=True)
+            subprocess.run(["cp", "-r", self.work / "intact", self.work / "damaged"], check=True)
+            damage_records(self.work / "damaged")
+        else:
+            write_texts(self.work / "intact", self.args.records)
+        (self.work / "chaos.textproto").write_text(COMMON + JOBS[self.args.data])
         for name in ("coordinator", "worker-0", "worker-1", "worker-2"):
             self.start_daemon(name)
         submit = [BIN / "penstock", "submit", self.work / "chaos.textproto"]
@@ -301,7 +334,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=20)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--images", type=int, default=3000)
+    parser.add_argument("--data", choices=JOBS, default="photographs")
+    parser.add_argument("--records", type=int, default=3000, help="of a data set")
     parser.add_argument("--away", type=float, default=15, help="seconds that a process is away at most")
     parser.add_argument("--pace", type=float, default=0.02, help="seconds between steps")
     parser.add_argument("--train", type=int, help=argparse.SUPPRESS)

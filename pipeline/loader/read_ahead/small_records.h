@@ -46,8 +46,8 @@ class SmallRecords {
   // Copies the record into `buffer` and returns it as DatasetReader::ReadRecord does, if it is in memory.
   std::optional<std::string_view> Take(uint64_t session, const LoadJob& job, uint64_t record,
                                        sources::RecordBuffer* buffer);
-  // Does the same after it has read the record with its neighbors. Blocks on storage. Returns nullopt if the record must
-  // be read alone.
+  // Does the same after it has read the record with its neighbors. Blocks on storage. Returns nullopt if the record
+  // must be read alone.
   std::optional<std::string_view> Read(uint64_t session, const LoadJob& job, uint64_t record,
                                        sources::RecordBuffer* buffer);
 

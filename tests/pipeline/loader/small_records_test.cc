@@ -1,5 +1,5 @@
-// Small records that are read with their neighbors: the rows are those of records read alone, with few reads, and within
-// the memory that they may have.
+// Small records that are read with their neighbors: the rows are those of records read alone, with few reads, and
+// within the memory that they may have.
 #include "pipeline/loader/read_ahead/small_records.h"
 
 #include <gmock/gmock.h>
