@@ -53,13 +53,16 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
   PS_ASSIGN_OR_RETURN(std::shared_ptr<loader::DatasetReader> reader,
                       loader::OpenDataset(host->storage(), spec, roots, indexes, options_.host.loader.threads,
                                           file_errors_, host->slow_work(), warn ? warn : options_.warn));
-  // Returns the known job if its files have the content that they have now.
-  const auto same = [&, fingerprint = reader->snapshot().Fingerprint()]() -> std::shared_ptr<const LoadedJob> {
-    MutexLock lock(&mutex_);
-    std::shared_ptr<const LoadedJob> known = loaded_[key].lock();
-    return known != nullptr && known->job->reader().snapshot().Fingerprint() == fingerprint ? known : nullptr;
+  // A known job is the result if its files have the content that they have now.
+  const auto is_same = [fingerprint = reader->snapshot().Fingerprint()](const LoadedJob* known) {
+    return known != nullptr && known->job->reader().snapshot().Fingerprint() == fingerprint;
   };
-  if (std::shared_ptr<const LoadedJob> known = same()) return known;
+  std::shared_ptr<const LoadedJob> known, first;  // destroyed without the lock
+  {
+    MutexLock lock(&mutex_);
+    known = loaded_[key].lock();
+  }
+  if (is_same(known.get())) return known;
   if (!allow_missing) PS_RETURN_IF_ERROR(loader::CheckKeys(spec, reader.get()));
   PS_ASSIGN_OR_RETURN(loaded->job, loader::LoadJob::Create(spec, std::move(reader)));
   loaded->pipeline_fingerprint = augment::JobPipelineFingerprint(loaded->job->pipelines());
@@ -72,9 +75,9 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
   PS_ASSIGN_OR_RETURN(loaded->format,
                       BatchFormat::Create(schema, std::move(mix), plan::SetNamesOf(loaded->job->spec())));
   loaded->bad_records = std::make_shared<BadRecordLimit>(*loaded->job);
-  // Another thread may have loaded an equal job meanwhile.
-  if (std::shared_ptr<const LoadedJob> first = same()) return first;
   MutexLock lock(&mutex_);
+  first = loaded_[key].lock();  // another thread may have loaded an equal job meanwhile
+  if (is_same(first.get())) return first;
   loaded_[key] = loaded;
   return loaded;
 }
