@@ -335,7 +335,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--data", choices=JOBS, default="photographs")
-    parser.add_argument("--records", type=int, default=3000, help="of a data set")
+    parser.add_argument("--records", type=int, default=3000, help="number in each data set")
     parser.add_argument("--away", type=float, default=15, help="seconds that a process is away at most")
     parser.add_argument("--pace", type=float, default=0.02, help="seconds between steps")
     parser.add_argument("--train", type=int, help=argparse.SUPPRESS)

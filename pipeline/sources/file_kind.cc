@@ -15,7 +15,9 @@ constexpr char kTables[] = "--source CSV, TSV or TEXT reads it, and dataset { so
 constexpr char kJson[] = "write each of its objects as one line: `jq -c '.[]' FILE > FILE.jsonl`";
 constexpr char kDamagedTar[] = "its first header is damaged: write it again";
 constexpr char kZstd[] =
-    "compress it with gzip, which can be read from any place: `zstd -dc SHARD.tar.zst | gzip > SHARD.tar.gz`";
+    "compress it with gzip, which can be read from any place: `zstd -dc FILE.zst | gzip > FILE.gz`, or convert JSON "
+    "lines: "
+    "`penstock convert FILE.zst --out DIR`";
 
 struct Kind {
   size_t offset;

@@ -79,7 +79,7 @@ def test_a_missing_library_is_named_with_the_pip_command(tmp_path, monkeypatch):
     [
         ("nothing.parquet", "there is no file .*nothing.parquet"),
         ("folder", "has no file that ends in .parquet"),
-        ("text.txt", "neither a Parquet, Arrow, Feather, HDF5 or ArrayRecord file nor an LMDB"),
+        ("text.txt", "neither a Parquet, Arrow, Feather, HDF5 or ArrayRecord file, nor JSON lines, nor an LMDB"),
         ("old.feather", "Feather file of version 1"),
     ],
 )

@@ -106,7 +106,8 @@ def test_each_record_begins_at_a_multiple_of_the_alignment(texts):
         for batch in loader:
             flat, ids = batch["tokens"].ravel(), batch["tokens_segment_ids"].ravel()
             bounds = penstock.cu_seqlens(batch["tokens_lengths"], LENGTH, align=16)
-            assert (bounds % 16 == 0).all() and bounds[-1] == flat.size
+            assert (bounds % 16 == 0).all()
+            assert bounds[-1] == flat.size
             for begin, end in zip(bounds[:-1], bounds[1:]):
                 filled = ids[begin:end] > 0
                 assert not filled.any() or (filled[0] and (np.diff(filled.astype(int)) <= 0).all())
@@ -140,7 +141,8 @@ def test_single_records_are_cut_where_the_job_states(texts, keep):
                     values = tokens[number]
                     begin = epoch[number] = int(row[0]) % 1000
                     assert row[:count].tolist() == values[begin : begin + 20]
-                    assert count == min(len(values), 20) and (row[count:] == -1).all()
+                    assert count == min(len(values), 20)
+                    assert (row[count:] == -1).all()
     longer = [number for number, values in enumerate(tokens) if len(values) > 20]
     if keep == "RANDOM":
         assert all(0 <= begins[0][n] <= len(tokens[n]) - 20 for n in longer)

@@ -176,7 +176,7 @@ def test_source_states_the_kind_and_changes_no_order(data):
 
 def test_a_zstandard_archive_is_rejected_with_the_command_that_recompresses_it(data):
     (data / "z.tar.zst").write_bytes(b"\x28\xb5\x2f\xfd" + bytes(range(256)) * 4)
-    named, command = f"{data / 'z.tar.zst'}: this is a Zstandard stream", "`zstd -dc SHARD.tar.zst | gzip > SHARD.tar.gz`"
+    named, command = f"{data / 'z.tar.zst'}: this is a Zstandard stream", "`zstd -dc FILE.zst | gzip > FILE.gz`"
     for arguments in (["init"], ["verify"], ["index", "--index-dir", data.parent / "i"]):
         done = run(arguments[0], data / "z.tar.zst", *arguments[1:])
         assert done.returncode == 1

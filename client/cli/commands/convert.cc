@@ -13,9 +13,10 @@ class Convert final : public Command {
   std::string description() const override {
     return "Writes the rows of SOURCE as TFRecord shards, with a job file that reads them back bit for bit. SOURCE is "
            "a\n"
-           "file, a folder or a glob of Parquet, Arrow IPC or Feather files, an HDF5 file, an LMDB, a folder of MDS "
-           "or\n"
-           "LitData, a saved data set of Hugging Face, or hf://NAME. Files and folders may be in a bucket, such as\n"
+           "file, a folder or a glob of Parquet, Arrow IPC, Feather or JSON lines files, an HDF5 file, an LMDB, a "
+           "folder of\n"
+           "MDS or LitData, a saved data set of Hugging Face, or hf://NAME. Files and folders may be in a bucket, such "
+           "as\n"
            "s3://BUCKET/tables. The same command continues a killed run. The format's own Python library reads the\n"
            "source, so the command needs Python and that library.\n\n"
            "  pip install penstock[parquet]\n"

@@ -10,8 +10,9 @@ from ._errors import ConfigurationError
 from ._remote_files import Facts, entries_of, has_wildcards, is_remote, open_unbuffered, remote_files
 from ._source_folders import Folder
 
-#: Names of table files, for folders.
-SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc", ".arrows", ".array_record")
+_LINES = (".jsonl", ".jsonl.gz", ".jsonl.zst")
+#: Names of files in folders.
+SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc", ".arrows", ".array_record", *_LINES)
 #: ArrayRecord is a kind of Riegeli.
 RIEGELI = b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f"
 HDF5 = b"\x89HDF"
@@ -59,6 +60,8 @@ def folder_of(name: str) -> Optional[Folder]:
 
 
 def _is_known_file(name: str) -> bool:
+    if name.endswith(_LINES):
+        return True
     try:
         start = start_of(name)
     except ConfigurationError as error:

@@ -11,6 +11,7 @@ from ._column_options import ColumnOptions
 from ._convert_source import Source, needed
 from ._datasets import rows_of
 from ._errors import ConfigurationError
+from ._json_lines import JsonLines, is_json_lines
 from ._scratch import Scratch
 from ._source_files import HDF5, RIEGELI, folder_of, indexed_folder, is_lmdb, kind_of, start_of, table_files
 from ._source_folders import Folder
@@ -90,8 +91,12 @@ def _from_files(name: str, paths: List[str], options: ColumnOptions, scratch: Sc
         reader = _reader("_array_record", "array_record", "arrayrecord", paths[0])
         made = reader.ArrayRecords(name, paths, options, scratch)
         return made
+    if is_json_lines(paths[0]):
+        return JsonLines(name, paths, options)
     if kind_of(paths[0]) is None:
-        raise ConfigurationError(f"{paths[0]} is neither a Parquet, Arrow, Feather, HDF5 or ArrayRecord file nor an LMDB")
+        raise ConfigurationError(
+            f"{paths[0]} is neither a Parquet, Arrow, Feather, HDF5 or ArrayRecord file, nor JSON lines, nor an LMDB"
+        )
     made = _reader("_tables", "pyarrow", "parquet", paths[0]).Tables(name, paths, options)
     return made
 
