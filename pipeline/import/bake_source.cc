@@ -20,6 +20,9 @@
 namespace penstock::imports {
 namespace {
 
+// Features that bake adds.
+constexpr char kRecord[] = "bake/record", kVariant[] = "bake/variant", kDataset[] = "bake/dataset";
+
 bool IsImage(const batch::ColumnSpec& column) {
   return column.dtype == batch::DType::kUint8 && !column.ragged && column.shape.size() == 3 &&
          (column.shape[2] == 1 || column.shape[2] == 3);
@@ -73,7 +76,9 @@ class BakeMaker final : public RecordMaker {
     }
     records::ExampleBuilder example;
     for (size_t c = 0; c < schema_.columns.size(); ++c) PS_RETURN_IF_ERROR(AddColumn(c, &example));
-    example.Int64("bake/record", static_cast<int64_t>(record)).Int64("bake/variant", static_cast<int64_t>(variant));
+    example.Int64(kRecord, static_cast<int64_t>(record)).Int64(kVariant, static_cast<int64_t>(variant));
+    const plan::DataOrder& order = job_.order();
+    if (order.has_names()) example.Bytes(kDataset, order.set_name(order.SetOfRecord(record)));
     out->bytes = example.Serialize();
     out->treatment = ImageTreatment::kReencoded;
     return absl::OkStatus();
@@ -135,6 +140,25 @@ std::string FeatureText(const batch::ColumnSpec& column) {
   return RawFeatureText(column.name, "", column.dtype, column.shape, list);
 }
 
+// Returns the data sets of a blend for a job that reads the baked records, which are all in `files`.
+std::string BlendedDatasetsText(const v1::JobSpec& spec, const std::string& files) {
+  std::string text;
+  for (const v1::Dataset& dataset : spec.dataset()) {
+    v1::Dataset baked;
+    baked.set_name(dataset.name());
+    if (dataset.has_weight()) baked.set_weight(dataset.weight());
+    baked.set_repeats(dataset.repeats());
+    baked.add_files(files);
+    baked.add_select()->set_filter(absl::StrCat("col('", kDataset, "') == '", dataset.name(), "'"));
+    v1::JobSpec one;
+    *one.add_dataset() = std::move(baked);
+    std::string printed;
+    google::protobuf::TextFormat::PrintToString(one, &printed);
+    absl::StrAppend(&text, printed, "\n");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> BakeOptions::Arguments() const {
@@ -171,7 +195,7 @@ absl::StatusOr<std::unique_ptr<BakeSource>> BakeSource::Create(std::shared_ptr<c
   if (!options.jpeg_columns.empty() && (options.quality < 1 || options.quality > 100)) {
     return absl::InvalidArgumentError(absl::StrCat("a JPEG quality of ", options.quality, "; 1 to 100 are possible"));
   }
-  for (const char* own : {"bake/record", "bake/variant"}) {
+  for (const char* own : {kRecord, kVariant, kDataset}) {
     if (schema.Find(own) >= 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("a column is called '", own, "', which bake writes itself; give that feature another column"));
@@ -201,7 +225,9 @@ std::unique_ptr<RecordMaker> BakeSource::NewMaker() const {
 
 std::string BakeSource::JobText(const std::string& name, const std::string& files) const {
   const batch::RowSchema& schema = job_->schema();
-  std::string text = JobTextHead("bake", name, files), ops;
+  const bool has_names = job_->order().has_names();
+  std::string text = JobTextHead("bake", name), ops;
+  text += has_names ? BlendedDatasetsText(job_->spec(), files) : DatasetText(files);
   for (size_t c = 0; c < schema.columns.size(); ++c) {
     const batch::ColumnSpec& column = schema.columns[c];
     if (!jpeg_[c]) {
@@ -220,7 +246,7 @@ std::string BakeSource::JobText(const std::string& name, const std::string& file
                   "\n# Also there, where the row came from:\n"
                   "# features { key: \"bake/record\" type: INT64 }\n"
                   "# features { key: \"bake/variant\" type: INT64 }\n",
-                  ops.empty() ? "" : "\n", ops);
+                  has_names ? "# features { key: \"bake/dataset\" type: BYTES }\n" : "", ops.empty() ? "" : "\n", ops);
   v1::JobSpec rest = job_->spec();
   rest.clear_name();
   rest.clear_dataset();
@@ -228,6 +254,7 @@ std::string BakeSource::JobText(const std::string& name, const std::string& file
   rest.clear_ops();
   rest.clear_annotations();
   rest.clear_errors();
+  if (rest.has_blend()) rest.mutable_blend()->clear_start();  // the rows of baked data sets count from 0
   std::string rest_text;
   google::protobuf::TextFormat::PrintToString(rest, &rest_text);
   absl::StrAppend(&text, "\n# As in the job that was baked:\n", rest_text);

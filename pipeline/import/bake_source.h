@@ -30,12 +30,13 @@ struct BakeOptions {
 // Makes `variants` rows of each of the N records of a job. Item v * N + r is variant v of record r: all records in the
 // order of the files, then all of them again. Its record has a feature for each column, under the column's name:
 //   int64    INT64     float32  FLOAT     string  BYTES      other types: BYTES with the raw little-endian elements
-// It also has bake/record (the record's number in the snapshot) and bake/variant, both INT64. The draws are those of
-// the order's first repeat.
+// It also has bake/record (the record's number in the snapshot) and bake/variant, both INT64. If the data sets have
+// names, bake/dataset has that of the record's data set, and a variant is a pass of it. The draws are those of the
+// order's first repeat.
 class BakeSource final : public RecordSource {
  public:
   // Creates the source. InvalidArgument: zero or more than 2^32 variants, a JPEG column that does not exist or is no
-  // image, an invalid quality, or a column named bake/record or bake/variant.
+  // image, an invalid quality, or a column named as a feature that bake adds.
   static absl::StatusOr<std::unique_ptr<BakeSource>> Create(std::shared_ptr<const loader::LoadJob> job,
                                                             const BakeOptions& options);
 
@@ -46,8 +47,8 @@ class BakeSource final : public RecordSource {
   void WillMake(uint64_t item) const override { ahead_->Announce(item); }
 
   // Returns the text of a job that reads the records back as the same columns; only JPEG columns differ, by their loss.
-  // It has the other settings of the baked job, such as order and batch, but not its error policy. `files` is the glob
-  // of the shards.
+  // It has the other settings of the baked job, such as order and batch, but not its error policy. A blend stays one:
+  // filters by bake/dataset divide the records. `files` is the glob of the shards.
   std::string JobText(const std::string& name, const std::string& files) const;
 
  private:

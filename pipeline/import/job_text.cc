@@ -12,12 +12,15 @@
 
 namespace penstock::imports {
 
-std::string JobTextHead(const std::string& command, const std::string& name, const std::string& files) {
+std::string JobTextHead(const std::string& command, const std::string& name) {
   return absl::StrCat(
       "# proto-file: penstock/v1/job.proto\n# proto-message: penstock.v1.JobSpec\n"
       "#\n# Written by `penstock ",
-      command, "`: reads back what it wrote.\n\nname: \"", name, "\"\n\ndataset {\n  files: \"", absl::CEscape(files),
-      "\"\n}\n\n");
+      command, "`: reads back what it wrote.\n\nname: \"", name, "\"\n\n");
+}
+
+std::string DatasetText(const std::string& files) {
+  return absl::StrCat("dataset {\n  files: \"", absl::CEscape(files), "\"\n}\n\n");
 }
 
 bool LooksLikeImage(std::string_view bytes) {

@@ -11,8 +11,11 @@
 
 namespace penstock::imports {
 
-// Returns the head of a job file: schema, command that wrote it, name and data set.
-std::string JobTextHead(const std::string& command, const std::string& name, const std::string& files);
+// Returns the head of a job file: schema, command that wrote it, and name.
+std::string JobTextHead(const std::string& command, const std::string& name);
+
+// Returns the data set of a job file. `files` is its glob.
+std::string DatasetText(const std::string& files);
 
 // Returns "features { key: "data" column: "image" type: BYTES decode_raw: UINT8 shape: [32, 32, 3] }", for a value
 // whose bytes are a tensor. If `column` is empty, the column is named as the key. `ragged`: any number of elements of

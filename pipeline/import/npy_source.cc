@@ -122,7 +122,7 @@ std::string NpySource::JobText(const std::string& name, const std::string& files
   std::vector<int64_t> shape = row_shape_;
   if (dtype == batch::DType::kUint8 && shape.size() == 2) shape.push_back(1);
   const bool image = dtype == batch::DType::kUint8 && shape.size() == 3 && (shape[2] == 1 || shape[2] == 3);
-  std::string text = JobTextHead("import", name, files);
+  std::string text = JobTextHead("import", name) + DatasetText(files);
   absl::StrAppend(&text,
                   RawFeatureText(rows.key,
                                  image                 ? "image"

@@ -178,7 +178,7 @@ std::string PackSchema::JobText(const std::string& name, const std::string& file
   // A name that another feature uses stays with that feature.
   if (image.empty() || fields_.count("label") > 0) label.clear();
   const std::string image_column = fields_.count("image") > 0 ? image : "image";
-  std::string text = imports::JobTextHead(command, name, files);
+  std::string text = imports::JobTextHead(command, name) + imports::DatasetText(files);
   std::string conversions;
   for (const auto& [key, field] : fields_) {
     const std::string column = key == image ? image_column : key == label ? "label" : "";

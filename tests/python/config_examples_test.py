@@ -6,6 +6,7 @@ import itertools
 import json
 import shutil
 import struct
+import subprocess
 import tarfile
 import zlib
 
@@ -213,17 +214,12 @@ JOBS = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(path.name.split(".")[0] for path in EXAMPLES.glob("*.job.textproto")))
-def test_a_job_of_the_examples_trains(name, tmp_path, monkeypatch):
-    monkeypatch.setenv("PENSTOCK_PROGRAM", str(BIN / "penstock"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    folder = tmp_path / "data"
-    folder.mkdir()
-    write, sample, size = JOBS[name]
-    write(folder)
-    job = EXAMPLES / f"{name}.job.textproto"
+NAMES = sorted(path.name.split(".")[0] for path in EXAMPLES.glob("*.job.textproto"))
+
+
+def check_that_it_trains(job, sample, size, **options):
     seen = []
-    with penstock.Loader(job, data_root=folder, batch_size=size) as loader:
+    with penstock.Loader(job, batch_size=size, **options) as loader:
         for _ in range(2):  # to fit a linear model, and to judge it
             batches = [sample(batch) for batch in itertools.islice(loader, 8)]
             seen.append([np.concatenate(column).astype("float64") for column in zip(*batches)])
@@ -235,3 +231,51 @@ def test_a_job_of_the_examples_trains(name, tmp_path, monkeypatch):
     model = np.linalg.lstsq(with_one(inputs), targets, rcond=1e-6)[0]
     error = np.mean((with_one(new_inputs) @ model - new_targets) ** 2)
     assert error < 0.4 * np.mean((new_targets - targets.mean(axis=0)) ** 2), "the model has learned little"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_PROGRAM", str(BIN / "penstock"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "data").mkdir()
+    return tmp_path / "data"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_job_of_the_examples_trains(name, folder):
+    write, sample, size = JOBS[name]
+    write(folder)
+    check_that_it_trains(EXAMPLES / f"{name}.job.textproto", sample, size, data_root=folder)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_job_of_the_examples_is_baked(name, folder, tmp_path):
+    write, sample, size = JOBS[name]
+    write(folder)
+    job = EXAMPLES / f"{name}.job.textproto"
+    command = [BIN / "penstock", "bake", job, "--data-root", folder, "--out", tmp_path / "baked"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    check_that_it_trains(tmp_path / "baked" / "job.textproto", sample, size)
+
+
+@pytest.mark.parametrize("name", ["tokens-blend", "tokens-packed"])
+def test_a_baked_blend_has_the_rows_and_the_turns_of_the_data_sets(name, folder, tmp_path):
+    write, _, size = JOBS[name]
+    write(folder)
+    job = EXAMPLES / f"{name}.job.textproto"
+    command = [BIN / "penstock", "bake", job, "--data-root", folder, "--out", tmp_path / "baked"]
+    subprocess.run(command, check=True, capture_output=True)
+    found = []
+    for source, options in ((job, {"data_root": folder}), (tmp_path / "baked" / "job.textproto", {})):
+        turns, rows = [], {}
+        with penstock.Loader(source, batch_size=size, **options) as loader:
+            for batch in itertools.islice(loader, 60):
+                turns += batch.datasets.tolist()
+                for number, slot in zip(batch.datasets, range(size)):
+                    row = tuple(batch[column][slot].tobytes() for column in sorted(batch))
+                    rows.setdefault(loader.datasets[number], set()).add(row)
+        found.append((turns, rows))
+    assert found[0][0] == found[1][0]
+    for dataset, rows in found[0][1].items():
+        assert len(rows & found[1][1][dataset]) > 0.5 * len(rows), dataset

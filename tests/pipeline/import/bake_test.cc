@@ -145,6 +145,47 @@ TEST(Bake, JpegRowsEqualTheJobsRowsExceptForTheLoss) {
   EXPECT_GT(error, 0);
 }
 
+TEST(Bake, ABlendStaysOneOfTheSameRows) {
+  TempDir dir, out;
+  support::TestDataset set = support::MakeImageDataset({.shards = 3, .records_per_shard = 7, .crop = 16}, dir.path());
+  v1::Dataset files = set.job.dataset(0);
+  set.job.clear_dataset();
+  for (const auto& [name, filter, weight] : {std::tuple("few", "col('image/class/label') < 2", 1.0),
+                                             std::tuple("many", "col('image/class/label') >= 2", 3.0)}) {
+    files.set_name(name);
+    files.set_weight(weight);
+    files.clear_select();
+    files.add_select()->set_filter(filter);
+    *set.job.add_dataset() = files;
+  }
+  set.job.mutable_blend()->set_epoch_rows(64);
+  const v1::JobSpec baked = Bake(set, {.variants = 2}, out.File("baked"));
+  ASSERT_EQ(baked.dataset_size(), 2);
+  EXPECT_EQ(baked.dataset(1).name(), "many");
+  EXPECT_EQ(baked.dataset(1).weight(), 3);
+
+  // The rows of each data set in the first two passes over it.
+  const auto rows_of = [](const v1::JobSpec& spec, const std::vector<sources::DataRoot>& roots, uint64_t passes) {
+    const std::shared_ptr<const loader::LoadJob> job = Load(spec, roots);
+    const auto steps = support::PlainSteps(*job, {.epochs = 8});
+    EXPECT_TRUE(steps.ok()) << steps.status();
+    std::map<uint32_t, std::multiset<std::string>> rows;
+    for (const support::PlainStep& step : *steps) {
+      const plan::EpochOrder order = job->order().Epoch(step.span.epoch);
+      for (size_t slot = 0; slot < step.rows.size(); ++slot) {
+        if (order.PassAt(step.span.begin + slot) >= passes) continue;
+        std::string bytes;
+        for (const support::PlainRow::Column& column : step.rows[slot].columns) bytes += column.bytes;
+        rows[job->order().SetOfRecord(step.rows[slot].source)].insert(bytes);
+      }
+    }
+    return rows;
+  };
+  const auto expected = rows_of(set.job, set.roots, 2);
+  ASSERT_EQ(expected.size(), 2u);
+  EXPECT_EQ(rows_of(baked, {{"local", "/"}}, 1), expected);
+}
+
 TEST(Bake, ABadRecordIsNamed) {
   TempDir dir;
   const support::TestDataset set = support::MakeImageDataset({.shards = 1, .records_per_shard = 8}, dir.path());
