@@ -20,6 +20,27 @@ END
   take_turns tokens "Rows of 4,097 tokens of uint16, batches of $batch"
 }
 
+packed() {
+  local job=$work/packed.textproto folder=$cache/packed-200000
+  local prefix=$folder/documents
+  made "$folder" "$numpy" cheap_rows.py packed 200000
+  cat >"$job" <<END
+name: "packed"
+dataset { files: "$prefix.bin" source: MEGATRON select { pack { length: 2048 features: "row" } } }
+features { key: "row" column: "packed" type: BYTES decode_raw: UINT16 variable_length: true }
+order { seed: 17 }
+batch { size: $batch last: DROP }
+END
+  "$bin/penstock" select "$job" --examples 0 | tail -n 1
+  sides=()
+  ours_local "$job" packed
+  for kind in FirstFit BestFit; do
+    peer grain "Grain, $kind, no threads" ,5 grain_python grain_packed.py "$prefix" 0 "$kind"
+    peer grain "Grain, $kind, workers" ,5 grain_python grain_packed.py "$prefix" "$threads" "$kind"
+  done
+  take_turns packed "Documents packed into rows of 2,048 tokens of uint16, batches of $batch"
+}
+
 table() {
   local job=$work/table.textproto folder=$cache/table-1000000 rows=$((4 * batch)) python
   python=$(datasets_python) || die "the work table needs datasets and pyarrow"

@@ -18,7 +18,12 @@ import numpy as np
 
 IMAGE_SIDE = 224
 # Type and number of the values of a row, by the column that has them.
-ROWS = {"image": (np.uint8, IMAGE_SIDE**2 * 3), "tokens": (np.uint16, 4097), "numbers": (np.float32, 40)}
+ROWS = {
+    "image": (np.uint8, IMAGE_SIDE**2 * 3),
+    "tokens": (np.uint16, 4097),
+    "packed": (np.uint16, 2048),
+    "numbers": (np.float32, 40),
+}
 BATCH = int(os.environ.get("PEER_BATCH", "256"))
 _SECONDS = float(os.environ.get("PEER_SECONDS", "2"))
 _TOUCH = os.environ.get("PEER_TOUCH") == "1"
