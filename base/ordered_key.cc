@@ -41,6 +41,14 @@ std::string OrderedKey(std::string_view value) {
   return key;
 }
 
+std::optional<double> OrderedKeyNumber(std::string_view key) {
+  if (key.size() != kNumberBytes) return std::nullopt;
+  const uint64_t bits = FromBigEndian(key.substr(1));
+  if (key[0] == kInt64) return static_cast<double>(static_cast<int64_t>(bits ^ kTopBit));
+  if (key[0] == kDouble) return std::bit_cast<double>((bits & kTopBit) != 0 ? bits ^ kTopBit : ~bits);
+  return std::nullopt;
+}
+
 std::string OrderedKeyText(std::string_view key) {
   if (key.empty()) return {};
   const std::string_view value = key.substr(1);

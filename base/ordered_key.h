@@ -3,6 +3,7 @@
 #define PENSTOCK_BASE_ORDERED_KEY_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,9 @@ std::string OrderedKey(std::string_view value);
 // Returns the value of a key as text: of a number the shortest text that is this number again, and of a bool "true" or
 // "false". Returns the bytes themselves if they are no key.
 std::string OrderedKeyText(std::string_view key);
+
+// Returns the number of a key, or nullopt if it is that of a bool or a text, or no key.
+std::optional<double> OrderedKeyNumber(std::string_view key);
 
 // Returns the shortest text that is this number again, such as "0.1", "3" or "1e+300".
 std::string NumberText(double number);

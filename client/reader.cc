@@ -138,6 +138,7 @@ class ReaderImpl final : public Reader {
   const std::string& job() const override { return job_; }
   uint64_t batch_size() const override { return steps_.sizes().first; }
   std::vector<BatchChange> batch_changes() const override { return client::BatchChangesOf(steps_); }
+  uint64_t batch_multiple() const override { return client::BatchMultipleOf(steps_); }
   std::string_view last_batch() const override { return plan::LastBatchName(steps_.last()); }
   const std::vector<ColumnInfo>& columns() const override { return format_->infos; }
   const std::vector<std::string>& datasets() const override { return format_->sets; }

@@ -1,5 +1,8 @@
 #include "config/select_check.h"
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +14,7 @@
 namespace penstock::config {
 namespace {
 
-constexpr int kMostSteps = 64;
+constexpr int kMostSteps = 64, kMostSizes = 1024;
 constexpr char kNoStep[] = "no step: give one, such as select { filter: \"label < 10\" }";
 
 class SelectCheck {
@@ -102,7 +105,7 @@ class SelectCheck {
           Say(".sort.epochs", absl::StrCat(step.sort().epochs(), ": at most 2^32 - 1"));
         return CheckBy(".sort.by", step.sort().by(), "difficulty");
       case v1::Select::kBucket:
-        CheckBins(".bucket.bins", step.bucket().bins());
+        CheckBatchSizes(step.bucket());
         if (job_.order().repeats() > 1) {
           Say(".bucket",
               "with order.repeats, batches would have rows of two passes; leave it out, and read more epochs");
@@ -186,6 +189,53 @@ class SelectCheck {
     if (dataset_.name().empty()) return;
     Say("." + name,
         absl::StrCat("it works in a job of one data set without a name; this one is named '", dataset_.name(), "'"));
+  }
+
+  void CheckBatchSizes(const v1::Bucket& bucket) {
+    CheckBins(".bucket.bins", bucket.bins());
+    if (!plan::HasBatchSizes(bucket)) {
+      if (bucket.multiple() > 0 || bucket.cost() != v1::Bucket::LINEAR || bucket.bounds_size() > 0) {
+        Say(".bucket", "`cost`, `multiple` and `bounds` are for batches of different sizes: give a budget, or sizes");
+      }
+      return;
+    }
+    const uint32_t multiple = std::max(bucket.multiple(), 1u), most = job_.batch().size();
+    if (most > 0 && multiple > most) {
+      Say(".bucket.multiple",
+          absl::StrCat(multiple, ": greater than batch.size, ", most, ", the limit of all batches"));
+    }
+    const uint32_t group = !job_.has_mix() ? 1 : job_.mix().group() == 0 ? 2 : job_.mix().group();
+    if (multiple % group != 0) {
+      Say(".bucket.multiple", absl::StrCat(multiple, ": rows are mixed in groups of ", group,
+                                           " (mix.group), so it must be a multiple of that"));
+    }
+    if (bucket.sizes_size() > 0) return CheckBounds(bucket, multiple, most);
+    if (!(bucket.budget() > 0) || !std::isfinite(bucket.budget())) {
+      Say(".bucket.budget", absl::StrCat(bucket.budget(), ": it must be greater than 0"));
+    }
+    if (bucket.bounds_size() > 0) Say(".bucket.bounds", "bounds go with sizes, not with a budget; leave one out");
+  }
+
+  void CheckBounds(const v1::Bucket& bucket, uint32_t multiple, uint32_t most) {
+    if (bucket.budget() != 0 || bucket.bins() != 0 || bucket.cost() != v1::Bucket::LINEAR) {
+      Say(".bucket.sizes", "`bounds` and `sizes` take the place of `bins`, `budget` and `cost`; leave those out");
+    }
+    if (bucket.sizes_size() != bucket.bounds_size() + 1) {
+      Say(".bucket.sizes", absl::StrCat(bucket.sizes_size(), " sizes for ", bucket.bounds_size(),
+                                        " bounds; give one more: sizes[0] is for the values below bounds[0]"));
+    }
+    if (bucket.sizes_size() > kMostSizes) Say(".bucket.sizes", absl::StrCat("at most ", kMostSizes));
+    for (int i = 0; i < bucket.bounds_size(); ++i) {
+      const bool ascends = i == 0 || bucket.bounds(i) > bucket.bounds(i - 1);
+      if (ascends && std::isfinite(bucket.bounds(i))) continue;
+      Say(absl::StrCat(".bucket.bounds[", i, "]"), absl::StrCat(bucket.bounds(i), ": bounds are ascending numbers"));
+    }
+    for (int i = 0; i < bucket.sizes_size(); ++i) {
+      const uint32_t size = bucket.sizes(i);
+      if (size > 0 && size % multiple == 0 && (most == 0 || size <= most)) continue;
+      Say(absl::StrCat(".bucket.sizes[", i, "]"),
+          absl::StrCat(size, ": a multiple of ", multiple, ", at most batch.size, ", most, ", is expected"));
+    }
   }
 
   void CheckBins(const std::string& field, uint32_t bins) {

@@ -15,6 +15,11 @@ inline std::vector<BatchChange> BatchChangesOf(const plan::Steps& steps) {
   return changes;
 }
 
+// Returns Reader::batch_multiple().
+inline uint64_t BatchMultipleOf(const plan::Steps& steps) {
+  return steps.sizes().batches == nullptr ? 0 : steps.sizes().batches->cut().multiple();
+}
+
 }  // namespace penstock::client
 
 #endif  // PENSTOCK_CLIENT_ASSEMBLY_BATCH_CHANGES_H_

@@ -36,7 +36,7 @@ std::string BinLinesOf(const v1::Select& step, const std::map<std::string, uint6
     values.push_back(value);
     of_value.push_back(count);
   }
-  const plan::ValueBins bins = plan::MakeBins(values, of_value, plan::BinsOf(step));
+  const plan::ValueBins bins = plan::MakeBins(values, of_value, plan::BinRuleOf(step));
   std::vector<uint64_t> of_bin(bins.names.size(), 0);
   for (size_t i = 0; i < values.size(); ++i) of_bin[bins.of_value[i]] += of_value[i];
   return absl::StrCat(indent, Count(bins.names.size(), "part"), " of ", Count(values.size(), "value"), "\n",

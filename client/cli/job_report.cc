@@ -37,8 +37,11 @@ std::string SortedLines(const v1::Select& step, const plan::DataOrder& order) {
     records.push_back(order.records_of_part(group));
   }
   return absl::StrCat("  ", selection::StepText(step), ": ", Count(order.parts(), "part"),
-                      step.has_bucket() ? absl::StrCat(", batches of ", order.single_batch(), " rows") : "", "\n",
-                      BinLines(names, records, "    "));
+                      order.batches() != nullptr
+                          ? absl::StrCat(", batches of at most ", order.batches()->cut().largest(), " rows")
+                      : step.has_bucket() ? absl::StrCat(", batches of ", order.single_batch(), " rows")
+                                          : "",
+                      "\n", BinLines(names, records, "    "));
 }
 
 // Returns the lines of the groups that an epoch repeats most and least.
@@ -62,8 +65,8 @@ std::string GroupLines(const v1::Select& step, const plan::DataOrder& order) {
   return out;
 }
 
-absl::StatusOr<plan::Steps> StepsOf(const v1::JobSpec& job, uint64_t rows) {
-  return plan::Steps::Create(rows, plan::StepSizesOf(job.batch()), plan::LastBatchOf(job.batch().last()), 1);
+absl::StatusOr<plan::Steps> StepsOf(const v1::JobSpec& job, uint64_t rows, const Batches& batches) {
+  return plan::Steps::Create(rows, plan::StepSizesOf(job.batch(), batches), plan::LastBatchOf(job.batch().last()), 1);
 }
 
 }  // namespace
@@ -133,9 +136,10 @@ std::string ShareLines(const v1::JobSpec& job, const plan::DataOrder& order) {
   return out;
 }
 
-EpochFacts EpochFactsOf(const v1::JobSpec& job, uint64_t rows) {
+EpochFacts EpochFactsOf(const v1::JobSpec& job, uint64_t rows, const Batches& batches) {
   EpochFacts facts{.rows = rows};
-  const auto steps = StepsOf(job, rows);
+  const auto steps = StepsOf(job, rows, batches);
+  if (batches != nullptr) facts.largest = batches->cut().largest();
   if (!steps.ok()) {
     facts.dropped = rows;
     return facts;
@@ -162,7 +166,8 @@ std::string EpochLine(const v1::JobSpec& job, const EpochFacts& facts) {
   const char* const comma = changes ? "; " : ", ";
   std::string out =
       absl::StrCat("an epoch has ", Count(facts.rows, "row"), changes ? ", the first one " : ": ",
-                   Count(facts.steps, "step"), changes ? ": batches of " : " of ", BatchSizesText(job.batch()));
+                   Count(facts.steps, "step"), changes ? ": batches of " : " of ",
+                   facts.largest > 0 ? absl::StrCat("at most ", Count(facts.largest)) : BatchSizesText(job.batch()));
   if (facts.dropped > 0) {
     const double percent = 100.0 * static_cast<double>(facts.dropped) / static_cast<double>(facts.rows);
     absl::StrAppend(&out, comma, Count(facts.dropped, "row"), absl::StrFormat(" (%.1f %%) ", percent),
@@ -173,15 +178,16 @@ std::string EpochLine(const v1::JobSpec& job, const EpochFacts& facts) {
   return out;
 }
 
-std::vector<std::string> DroppedRowsWarnings(const v1::JobSpec& job, uint64_t rows) {
+std::vector<std::string> DroppedRowsWarnings(const v1::JobSpec& job, uint64_t rows, const Batches& batches) {
+  if (batches != nullptr && batches->cut().batches() > 0) return {};  // fewer rows than a batch's multiple are dropped
   const EpochFacts facts = EpochFactsOf(job, rows);
   if (facts.steps == 0) {
     return {absl::StrCat("batch: an epoch has ", Count(rows, "row"), ", fewer than a batch of ",
-                         Count(plan::StepSizesOf(job.batch()).Largest()),
+                         Count(plan::StepSizesOf(job.batch(), nullptr).Largest()),
                          ", and batch.last is DROP: `penstock submit` refuses that; batch { size: ",
                          plan::FittingBatch(rows), " } fits, or last: PAD")};
   }
-  const auto steps = StepsOf(job, rows);
+  const auto steps = StepsOf(job, rows, nullptr);
   for (const v1::BatchChange& change : job.batch().change()) {
     // The epoch with the change, and the first one after it.
     for (const uint64_t epoch : {change.at_rows() / rows, change.at_rows() / rows + 1}) {
@@ -196,10 +202,10 @@ std::vector<std::string> DroppedRowsWarnings(const v1::JobSpec& job, uint64_t ro
                        " } leaves out less, last: PAD or PARTIAL nothing")};
 }
 
-std::vector<std::string> WarningsOf(const v1::JobSpec& job, uint64_t rows) {
+std::vector<std::string> WarningsOf(const v1::JobSpec& job, uint64_t rows, const Batches& batches) {
   std::vector<std::string> out = augment::JobWarnings(job);
   if (rows == 0) return out;
-  for (std::string& warning : DroppedRowsWarnings(job, rows)) out.push_back(std::move(warning));
+  for (std::string& warning : DroppedRowsWarnings(job, rows, batches)) out.push_back(std::move(warning));
   return out;
 }
 

@@ -30,21 +30,25 @@ absl::StatusOr<std::shared_ptr<const plan::DataOrder>> OrderOf(const v1::Job& jo
 std::string ShareLines(const v1::JobSpec& job, const plan::DataOrder& order);
 
 // The steps of the first epoch, of `rows` rows.
+// Batches whose sizes depend on their values (plan::DataOrder::batches); null: there are none.
+using Batches = std::shared_ptr<const plan::BatchSequence>;
+
 struct EpochFacts {
   uint64_t rows = 0, steps = 0, dropped = 0, padding = 0;
   uint64_t last_rows = 0;  // rows of the last step, if it is smaller than the others
+  uint64_t largest = 0;    // rows of the largest step if sizes depend on the values; otherwise 0
 };
-EpochFacts EpochFactsOf(const v1::JobSpec& job, uint64_t rows);
+EpochFacts EpochFactsOf(const v1::JobSpec& job, uint64_t rows, const Batches& batches = nullptr);
 // Returns "8", or "8, 20 from row 30 of the run, 12 from row 100".
 std::string BatchSizesText(const v1::Batch& batch);
 // Returns "an epoch has 60 rows: 3 steps of 16, 12 rows (20.0 %) are dropped at its end".
 std::string EpochLine(const v1::JobSpec& job, const EpochFacts& facts);
 
 // Returns a warning with a remedy if a large part of each epoch is dropped, or if an epoch has no step.
-std::vector<std::string> DroppedRowsWarnings(const v1::JobSpec& job, uint64_t rows);
+std::vector<std::string> DroppedRowsWarnings(const v1::JobSpec& job, uint64_t rows, const Batches& batches = nullptr);
 
 // Returns JobWarnings and DroppedRowsWarnings, each with a remedy. If `rows` is 0, does not check the epoch.
-std::vector<std::string> WarningsOf(const v1::JobSpec& job, uint64_t rows);
+std::vector<std::string> WarningsOf(const v1::JobSpec& job, uint64_t rows, const Batches& batches = nullptr);
 // Prints "warning: ..." on stderr for each.
 void PrintWarnings(const std::vector<std::string>& warnings);
 

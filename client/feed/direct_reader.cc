@@ -165,6 +165,7 @@ class DirectReader final : public Reader {
   const std::string& job() const override { return job_->job->spec().name(); }
   uint64_t batch_size() const override { return steps_.sizes().first; }
   std::vector<BatchChange> batch_changes() const override { return client::BatchChangesOf(steps_); }
+  uint64_t batch_multiple() const override { return client::BatchMultipleOf(steps_); }
   std::string_view last_batch() const override { return plan::LastBatchName(steps_.last()); }
   const std::vector<ColumnInfo>& columns() const override { return job_->format->infos; }
   const std::vector<std::string>& datasets() const override { return job_->format->sets; }
@@ -241,7 +242,7 @@ absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(loader::Loader* loader,
         absl::StrCat("rank ", options.rank, " of a world size of ", options.world_size, ": ranks count from 0"));
   }
   const loader::LoadJob& load = *job->job;
-  const plan::StepSizes sizes = plan::StepSizesOf(load.spec().batch(), options.batch_size);
+  const plan::StepSizes sizes = plan::StepSizesOf(load.spec().batch(), load.order().batches(), options.batch_size);
   PS_RETURN_IF_ERROR(load.order().CheckBatchRows(sizes.first));
   PS_ASSIGN_OR_RETURN(
       const plan::Steps steps,

@@ -351,6 +351,7 @@ void FeedLoader::Announce() {
       changes.push_back(absl::StrCat("[", change.at_rows, ", ", change.size, "]"));
     }
     if (!changes.empty()) json.Raw("batch_changes", Json::Array(changes));
+    if (const uint64_t multiple = reader_->batch_multiple(); multiple > 0) json.Field("batch_multiple", multiple);
     if (const std::vector<std::string>& sets = reader_->datasets(); !sets.empty()) {
       json.Raw("datasets", Json::QuotedArray(sets));
     }
@@ -368,6 +369,7 @@ void FeedLoader::Announce() {
 // Only rank 0 warns.
 void FeedLoader::WarnOfEpochs() {
   if (shared_->epoch_warnings == nullptr || open_.rank() != 0) return;
+  if (reader_->batch_multiple() > 0) return;  // fewer rows are dropped
   for (const std::string& warning : shared_->epoch_warnings(BatchOf(*reader_), reader_->rows_per_epoch())) {
     Notice(absl::StrCat("job '", reader_->job(), "': ", warning));
   }

@@ -58,7 +58,7 @@ absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job) {
   info.positions = info.order->num_positions();
   if (info.positions > 0) info.mean_record_bytes = bytes / info.order->num_records();
 
-  info.batch_sizes = plan::StepSizesOf(job.spec().batch());
+  info.batch = job.spec().batch();
   info.last = plan::LastBatchOf(job.spec().batch().last());
   info.order_fingerprint = info.order->Fingerprint(job.snapshot().fingerprint());
   info.pipeline_fingerprint = job.pipeline_fingerprint();

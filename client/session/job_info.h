@@ -22,7 +22,7 @@ struct JobInfo {
   std::shared_ptr<const plan::DataOrder> order;
   bool selects = false;    // the job selects records, so workers send their numbers in the files
   uint64_t positions = 0;  // per epoch
-  plan::StepSizes batch_sizes = 0;
+  v1::Batch batch;
   plan::LastBatch last = plan::LastBatch::kDrop;
   uint64_t order_fingerprint = 0;
   uint64_t pipeline_fingerprint = 0;

@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "client/session/notice_times.h"
 #include "client/session/start_checks.h"
+#include "pipeline/plan/job_order.h"
 
 namespace penstock::client {
 namespace {
@@ -190,7 +191,7 @@ absl::StatusOr<OpenedSession> SessionOpener::Make() {
   const v1::Job known = KnownJob();
   watched_.LetMetadataGo(options_.job);  // JobInfo holds the required part of them
   PS_ASSIGN_OR_RETURN(JobInfo job, MakeJobInfo(known));
-  const plan::StepSizes sizes = options_.batch_size != 0 ? plan::StepSizes(options_.batch_size) : job.batch_sizes;
+  const plan::StepSizes sizes = plan::StepSizesOf(job.batch, job.order->batches(), options_.batch_size);
   PS_RETURN_IF_ERROR(job.order->CheckBatchRows(sizes.first));
   PS_ASSIGN_OR_RETURN(const plan::Steps steps,
                       plan::Steps::Create(job.positions, sizes, job.last, options_.world_size));

@@ -12,20 +12,30 @@ namespace {
 absl::Status CheckGroups(const StartCheck& check, const plan::Steps& steps) {
   if (!check.format->mix.has_value()) return absl::OkStatus();
   const uint64_t group = check.format->mix->plan.group, world_size = steps.world_size();
-  std::vector<uint64_t> sizes = {steps.sizes().first};
+  const auto& batches = steps.sizes().batches;
+  std::vector<uint64_t> sizes = {batches == nullptr ? steps.sizes().first : batches->cut().multiple()};
   for (const plan::SizeChange& change : steps.sizes().changes) sizes.push_back(change.size);
   for (const uint64_t size : sizes) {
     if (size % (group * world_size) == 0) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "job ", check.job, " mixes rows in groups of ", group, " (mix.group), and a global batch of ", size,
         " rows over ", world_size, world_size == 1 ? " rank" : " ranks", " gives ", size / world_size,
-        " rows to each, which cuts groups; choose a batch size that is a multiple of ", group * world_size));
+        " rows to each, which cuts groups; choose a ", batches == nullptr ? "batch size" : "bucket.multiple",
+        " that is a multiple of ", group * world_size));
   }
   return absl::OkStatus();
 }
 
 // If the rows of a batch belong together, a step of a start inside a batch must not reach into the next one.
-absl::Status CheckSingle(const StartCheck& check, const plan::Steps& steps, uint64_t position) {
+absl::Status CheckSingle(const StartCheck& check, const plan::Steps& steps, const plan::Cursor& start) {
+  const uint64_t position = start.position;
+  if (const auto batches = check.order->batches(); batches != nullptr) {
+    const plan::BatchSequence::Batch batch = batches->WithPosition(start.epoch, position);
+    if (batch.position == position) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat("the state's position ", position, " is inside the batch of rows ", batch.position, " to ",
+                     batch.position + batch.rows - 1, " of its epoch, and a state is between two batches"));
+  }
   const uint64_t batch = check.order->single_batch();
   if (batch == 0) return absl::OkStatus();
   const uint64_t inside = position % batch;
@@ -83,7 +93,7 @@ absl::Status CheckStart(const StartCheck& check, const plan::Steps& steps, const
         absl::StrCat("the state's position ", saved->position, " is beyond the epoch's ", steps.positions(), " rows"));
   }
   if (saved->position == steps.positions()) return absl::OkStatus();
-  PS_RETURN_IF_ERROR(CheckSingle(check, steps, saved->position));
+  PS_RETURN_IF_ERROR(CheckSingle(check, steps, {saved->epoch, saved->position}));
   if (!check.format->mix.has_value()) return absl::OkStatus();
   const uint64_t group = check.format->mix->plan.group;
   if (saved->position % group == 0) return absl::OkStatus();

@@ -38,7 +38,7 @@ absl::Status StepRows::Put(size_t row, RowResult result) {
 
 absl::StatusOr<std::unique_ptr<LocalSteps>> LocalSteps::Open(Loader* loader, std::shared_ptr<const LoadJob> job,
                                                              const LocalStepsOptions& options) {
-  const plan::StepSizes sizes = plan::StepSizesOf(job->spec().batch(), options.batch_size);
+  const plan::StepSizes sizes = plan::StepSizesOf(job->spec().batch(), job->order().batches(), options.batch_size);
   PS_RETURN_IF_ERROR(job->order().CheckBatchRows(sizes.first));
   PS_ASSIGN_OR_RETURN(
       const plan::Steps steps,

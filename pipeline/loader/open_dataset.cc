@@ -146,7 +146,7 @@ absl::StatusOr<std::vector<std::string>> SetGroups(const v1::Select& step,
   if (!plan::MakesBins(step)) return names;
   std::vector<uint64_t> records(names.size(), 0);
   for (const sources::SnapshotShard& shard : *shards) plan::AddRecords(shard.groups, &records);
-  const plan::ValueBins bins = plan::MakeBins(names, records, plan::BinsOf(step));
+  const plan::ValueBins bins = plan::MakeBins(names, records, plan::BinRuleOf(step));
   for (sources::SnapshotShard& shard : *shards) plan::MergeIntoBins(bins, &shard.groups);
   return bins.names;
 }

@@ -204,6 +204,11 @@ GroupMap::Place DataOrder::PartPlaceOf(uint64_t record) const {
 }
 
 absl::Status DataOrder::CheckBatchRows(uint64_t rows) const {
+  if (batches() != nullptr && rows != batch_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a batch size of ", rows,
+                     ": the values of select.bucket decide about the sizes of batches; leave batch_size out"));
+  }
   if (batch_ == 0 || (single_ ? rows != 0 && batch_ % rows == 0 : rows % batch_ == 0)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "a batch of ", rows, " rows: with ",
@@ -337,7 +342,12 @@ uint64_t DataOrder::Fingerprint(uint64_t snapshot_fingerprint) const {
     print.Add(std::string_view(groups_->name(group))).Add(records_of_part(group)).Add(share(group));
   }
   if (sorted_.has_value()) {
-    return print.Add(std::string_view("sorted")).Add(batch_).Add(sorted_->options().passes).value();
+    print.Add(std::string_view("sorted")).Add(batch_).Add(sorted_->options().passes);
+    if (batches() == nullptr) return print.value();
+    const BatchCut& cut = batches()->cut();
+    print.Add(std::string_view("sizes")).Add(cut.multiple());
+    for (const uint64_t limit : sorted_->limits()) print.Add(limit);
+    return print.value();
   }
   if (single_) print.Add(std::string_view("single")).Add(batch_);
   if (batch_ > 0 && !single_) print.Add(blend_->part(0).period_rows());

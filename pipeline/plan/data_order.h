@@ -129,10 +129,12 @@ class DataOrder : public std::enable_shared_from_this<DataOrder> {
   // Returns the number of positions of each epoch.
   uint64_t num_positions() const { return num_positions_; }
   // Returns InvalidArgument unless readers may have global batches of `rows` rows: multiples of the blend's batch or,
-  // if the rows of a batch belong together, divisors of it.
+  // if the rows of a batch belong together, divisors of it. With batches(), only the job's batch.size.
   absl::Status CheckBatchRows(uint64_t rows) const;
   // Returns the rows of a batch whose rows belong together, of one data set or of similar values; 0 if there are none.
   uint64_t single_batch() const { return single_ ? batch_ : 0; }
+  // Returns the batches of each epoch if their sizes depend on their values, or null.
+  std::shared_ptr<const BatchSequence> batches() const { return sorted_.has_value() ? sorted_->batches() : nullptr; }
   // Returns the order of an epoch. O(parts), except for the epochs of the last calls.
   EpochOrder Epoch(uint64_t epoch) const;
 

@@ -33,6 +33,15 @@ std::vector<v1::JobSpec> JobsOfSets(const v1::JobSpec& job) {
   return jobs;
 }
 
+std::optional<BatchRule> BatchRuleOf(const v1::Bucket& bucket) {
+  if (!HasBatchSizes(bucket)) return std::nullopt;
+  return BatchRule{.budget = bucket.budget(),
+                   .is_quadratic = bucket.cost() == v1::Bucket::QUADRATIC,
+                   .bounds = {bucket.bounds().begin(), bucket.bounds().end()},
+                   .sizes = {bucket.sizes().begin(), bucket.sizes().end()},
+                   .multiple = std::max<uint64_t>(bucket.multiple(), 1)};
+}
+
 WindowOptions WindowOptionsOf(const v1::RecordWindow& window) {
   return {.size = window.size(),
           .stride = window.has_stride() ? window.stride() : window.size(),

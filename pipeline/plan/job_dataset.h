@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "penstock/v1/job.pb.h"
+#include "pipeline/plan/batch_limits.h"
 #include "pipeline/plan/record_windows.h"
+#include "pipeline/plan/value_bins.h"
 
 namespace penstock::plan {
 
@@ -69,12 +72,18 @@ inline bool MakesRows(const v1::Dataset& dataset) {
 
 // Returns whether the groups of a step are bins of a value (value_bins.h).
 inline bool MakesBins(const v1::Select& step) { return step.has_sort() || step.has_bucket(); }
-// Returns the number of bins of such a step; 0: one for each value.
-inline uint32_t BinsOf(const v1::Select& step) {
+// Returns how such a step divides its values.
+inline BinRule BinRuleOf(const v1::Select& step) {
   constexpr uint32_t kDefaultBuckets = 256;
-  if (step.has_sort()) return step.sort().bins();
-  return step.bucket().bins() == 0 ? kDefaultBuckets : step.bucket().bins();
+  if (step.has_sort()) return {.bins = step.sort().bins(), .bounds = {}};
+  const v1::Bucket& bucket = step.bucket();
+  return {.bins = bucket.bins() == 0 ? kDefaultBuckets : bucket.bins(),
+          .bounds = {bucket.bounds().begin(), bucket.bounds().end()}};
 }
+// Returns whether the sizes of a bucket's batches depend on their values.
+inline bool HasBatchSizes(const v1::Bucket& bucket) { return bucket.budget() != 0 || bucket.sizes_size() > 0; }
+// Returns how the values of a bucket decide about the sizes of its batches, or nullopt if all have one size.
+std::optional<BatchRule> BatchRuleOf(const v1::Bucket& bucket);
 
 // Returns whether the data set replaces features or ops of its job, or makes rows of several records.
 inline bool HasOwnColumns(const v1::Dataset& dataset) {

@@ -25,9 +25,10 @@ PlanOptions PlanOptionsOf(const v1::Order& order) {
   return options;
 }
 
-StepSizes StepSizesOf(const v1::Batch& batch, uint64_t given) {
-  if (given != 0) return given;
-  StepSizes sizes = batch.size();
+StepSizes StepSizesOf(const v1::Batch& batch, std::shared_ptr<const BatchSequence> batches, uint64_t given) {
+  StepSizes sizes = given != 0 ? given : batch.size();
+  sizes.batches = std::move(batches);
+  if (given != 0) return sizes;
   for (const v1::BatchChange& change : batch.change()) sizes.changes.push_back({change.at_rows(), change.size()});
   return sizes;
 }
@@ -93,7 +94,7 @@ absl::StatusOr<Grouping> GroupingOf(const v1::JobSpec& job, const v1::Select& st
     }
   }
   if (step.has_sort()) grouping.sorted = {.passes = step.sort().epochs() * PlanOptionsOf(job.order()).repeats};
-  if (step.has_bucket()) grouping.sorted = {.batch = job.batch().size()};
+  if (step.has_bucket()) grouping.sorted = {.batch = job.batch().size(), .rule = BatchRuleOf(step.bucket())};
   grouping.groups = std::move(groups);
   return grouping;
 }

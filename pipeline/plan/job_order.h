@@ -20,8 +20,9 @@ namespace penstock::plan {
 // Converts with job.proto's defaults for unset fields. Does not validate; see CheckPlanOptions.
 PlanOptions PlanOptionsOf(const v1::Order& order);
 LastBatch LastBatchOf(v1::LastBatch last);
-// Returns the sizes of the job's batches, or the constant size that a reader gave instead.
-StepSizes StepSizesOf(const v1::Batch& batch, uint64_t given = 0);
+// Returns the sizes of the job's batches, or those of a reader that gave another size, which CheckBatchRows() of the
+// order permits. `batches` are those of the order.
+StepSizes StepSizesOf(const v1::Batch& batch, std::shared_ptr<const BatchSequence> batches, uint64_t given = 0);
 
 // Returns whether the job's data sets have names, so that its plan has version 2.
 bool HasNamedSets(const v1::JobSpec& job);

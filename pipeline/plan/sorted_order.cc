@@ -1,8 +1,11 @@
 #include "pipeline/plan/sorted_order.h"
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
@@ -15,6 +18,9 @@ namespace {
 constexpr uint64_t kBatchDomain = 0x736f727465642d62;  // "sorted-b"
 constexpr uint64_t kCutDomain = 0x736f727465642d63;    // "sorted-c"
 constexpr uint64_t kWholeDomain = 0x736f727465642d77;  // "sorted-w"
+
+// Batches of different sizes in an epoch. Each process has 8 bytes for each of them, for up to two epochs.
+constexpr uint64_t kMostBatches = uint64_t{1} << 24;
 
 }  // namespace
 
@@ -32,6 +38,23 @@ absl::StatusOr<SortedOrder> SortedOrder::Create(std::shared_ptr<const ShardOffse
   }
   if (order.begins_.back() == 0) return absl::InvalidArgumentError("there are no records to sort");
   PS_RETURN_IF_ERROR(EpochPlan::Create(offsets, order.shuffle_, 0).status());
+  if (options.rule.has_value()) {
+    std::vector<std::string_view> names;
+    std::vector<uint64_t> rows;
+    for (uint32_t group = 0; group < groups->groups(); ++group) {
+      names.push_back(groups->name(group));
+      rows.push_back(groups->offsets(group)->num_records());
+    }
+    PS_ASSIGN_OR_RETURN(order.limits_, BatchLimits(names, *options.rule, options.batch));
+    const auto seed = shuffle.shuffle == Shuffle::kNone ? std::nullopt : std::optional(order.shuffle_.seed);
+    BatchCut cut(rows, order.limits_, options.rule->multiple);
+    if (cut.batches() > kMostBatches) {
+      return absl::InvalidArgumentError(absl::StrCat("select.bucket: an epoch has ", cut.batches(),
+                                                     " batches; at most ", kMostBatches,
+                                                     ": raise the budget, the sizes or batch.size"));
+    }
+    order.batches_ = std::make_shared<const BatchSequence>(std::move(cut), seed);
+  }
   order.offsets_ = std::move(offsets);
   order.groups_ = std::move(groups);
   return order;
@@ -55,6 +78,10 @@ SortedOrder::Batches SortedOrder::BatchesOf(uint64_t pass) const {
 
 uint64_t SortedOrder::ValuePlace(uint64_t pass, uint64_t place) const {
   if (options_.batch == 0) return place;
+  if (batches_ != nullptr) {
+    const BatchSequence::Batch batch = batches_->WithPosition(pass, place);
+    return batch.begin + (place - batch.position);
+  }
   const Batches batches = BatchesOf(pass);
   uint64_t batch = place / options_.batch;
   const uint64_t at = place % options_.batch;
@@ -65,6 +92,10 @@ uint64_t SortedOrder::ValuePlace(uint64_t pass, uint64_t place) const {
 
 uint64_t SortedOrder::PassPlace(uint64_t pass, uint64_t place) const {
   if (options_.batch == 0) return place;
+  if (batches_ != nullptr) {
+    const BatchSequence::Batch batch = batches_->WithRow(pass, place);
+    return batch.position + (place - batch.begin);
+  }
   const Batches batches = BatchesOf(pass);
   const uint64_t rest = batches.cut * options_.batch;  // its first row
   if (place >= rest && place < rest + batches.rest) return batches.whole * options_.batch + (place - rest);

@@ -43,6 +43,23 @@ absl::Status CheckSize(uint64_t size, const std::string& field, uint64_t positio
   return absl::OkStatus();
 }
 
+absl::Status CheckBatches(const BatchSequence& batches, LastBatch last, uint64_t world_size) {
+  const uint64_t multiple = batches.cut().multiple();
+  if (multiple % world_size != 0) {
+    const uint64_t below = multiple / world_size * world_size;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "batches of multiples of ", multiple, multiple == 1 ? " row" : " rows", " cannot be divided among ", world_size,
+        " ranks; choose a bucket.multiple that is a multiple of the world size, such as ",
+        below > 0 ? absl::StrCat(below, " or ") : "", below + world_size));
+  }
+  if (last == LastBatch::kDrop && batches.cut().batches() == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("an epoch has ", batches.positions(), " rows, fewer than bucket.multiple, ", multiple,
+                     ", and batch.last is DROP: the epoch would have no steps; use PAD, or a smaller multiple"));
+  }
+  return absl::OkStatus();
+}
+
 // The rows of a run before the cursor.
 unsigned __int128 RowsAt(Cursor cursor, uint64_t positions) {
   return static_cast<unsigned __int128>(cursor.epoch) * positions + cursor.position;
@@ -60,6 +77,7 @@ uint64_t StepSizes::At(unsigned __int128 rows) const {
 }
 
 uint64_t StepSizes::Largest() const {
+  if (batches != nullptr) return std::max(batches->cut().largest(), batches->cut().multiple());
   uint64_t largest = first;
   for (const SizeChange& change : changes) largest = std::max(largest, change.size);
   return largest;
@@ -70,11 +88,15 @@ absl::StatusOr<Steps> Steps::Create(uint64_t positions, StepSizes sizes, LastBat
   if (world_size == 0) {
     return absl::InvalidArgumentError("the world size is 0; it must be at least 1");
   }
+  if (sizes.batches != nullptr && sizes.batches->positions() != positions) {
+    return absl::InternalError(absl::StrCat("batches of ", sizes.batches->positions(), " rows, of ", positions));
+  }
   if (last > LastBatch::kPartial) {
     return absl::InvalidArgumentError(
         absl::StrCat("batch.last is ", static_cast<int>(last), ", which is no known policy"));
   }
-  PS_RETURN_IF_ERROR(CheckSize(sizes.first, "batch.size", positions, last, world_size));
+  PS_RETURN_IF_ERROR(sizes.batches != nullptr ? CheckBatches(*sizes.batches, last, world_size)
+                                              : CheckSize(sizes.first, "batch.size", positions, last, world_size));
   if (last == LastBatch::kPartial && world_size > 1) {
     return absl::InvalidArgumentError(absl::StrCat("batch.last is PARTIAL, which is for one rank only, and there are ",
                                                    world_size,
@@ -111,7 +133,21 @@ const SizeChange* Steps::ChangeAfter(Cursor cursor) const {
   return after == sizes_.changes.end() ? nullptr : &*after;
 }
 
-uint64_t Steps::SizeAt(Cursor cursor) const { return sizes_.At(RowsAt(cursor, positions_)); }
+BatchSequence::Batch Steps::BatchAt(Cursor cursor) const {
+  return sizes_.batches->WithPosition(cursor.epoch, cursor.position);
+}
+
+uint64_t Steps::BatchesOfEpoch() const {
+  return last_ == LastBatch::kDrop ? sizes_.batches->cut().batches() : sizes_.batches->batches();
+}
+
+uint64_t Steps::SizeAt(Cursor cursor) const {
+  if (sizes_.batches == nullptr) return sizes_.At(RowsAt(cursor, positions_));
+  if (cursor.position >= positions_) return largest_;
+  const BatchSequence::Batch batch = BatchAt(cursor);
+  const uint64_t multiple = sizes_.batches->cut().multiple();
+  return (batch.position + batch.rows - cursor.position + multiple - 1) / multiple * multiple;
+}
 
 Steps::Run Steps::RunAt(Cursor cursor) const {
   Run run{SizeAt(cursor), 0};
@@ -134,6 +170,11 @@ uint64_t Steps::EpochsWithoutChange(uint64_t epoch) const {
 }
 
 uint64_t Steps::StepsFrom(Cursor cursor) const {
+  if (sizes_.batches != nullptr) {
+    if (cursor.position >= positions_) return 0;
+    const uint64_t number = BatchAt(cursor).number, all = BatchesOfEpoch();
+    return all - std::min(number, all);
+  }
   uint64_t steps = 0;
   for (Run run = RunAt(cursor); run.steps > 0; run = RunAt(cursor)) {
     steps += run.steps;
@@ -144,12 +185,18 @@ uint64_t Steps::StepsFrom(Cursor cursor) const {
 
 uint64_t Steps::DroppedOf(uint64_t epoch) const {
   if (last_ != LastBatch::kDrop) return 0;
+  if (sizes_.batches != nullptr) return sizes_.batches->cut().rest();
   uint64_t rows = 0;
   for (Run run = RunAt({epoch, 0}); run.steps > 0; run = RunAt({epoch, rows})) rows += run.rows();
   return positions_ - rows;
 }
 
 uint64_t Steps::NumberAt(Cursor cursor) const {
+  if (sizes_.batches != nullptr) {
+    if (cursor.position >= positions_) return BatchesOfEpoch();
+    const BatchSequence::Batch batch = BatchAt(cursor);
+    return std::min(BatchesOfEpoch(), batch.number + (cursor.position > batch.position ? 1 : 0));
+  }
   Cursor at = {cursor.epoch, 0};
   uint64_t steps = 0;
   while (at.position < cursor.position) {
@@ -164,7 +211,10 @@ uint64_t Steps::NumberAt(Cursor cursor) const {
   return steps;
 }
 
-Cursor Steps::Normalized(Cursor cursor) const { return RunAt(cursor).steps > 0 ? cursor : Cursor{cursor.epoch + 1, 0}; }
+Cursor Steps::Normalized(Cursor cursor) const {
+  const bool has_step = sizes_.batches != nullptr ? StepsFrom(cursor) > 0 : RunAt(cursor).steps > 0;
+  return has_step ? cursor : Cursor{cursor.epoch + 1, 0};
+}
 
 StepSpan Steps::StepAt(Cursor cursor) const {
   cursor = Normalized(cursor);
@@ -173,6 +223,10 @@ StepSpan Steps::StepAt(Cursor cursor) const {
   step.begin = cursor.position;
   step.size = SizeAt(cursor);
   step.valid = std::min(step.size, positions_ - cursor.position);
+  if (sizes_.batches != nullptr) {
+    const BatchSequence::Batch batch = BatchAt(cursor);
+    step.valid = batch.position + batch.rows - cursor.position;
+  }
   step.rows = last_ == LastBatch::kPartial ? step.valid : step.size;
   return step;
 }
@@ -181,6 +235,12 @@ Cursor Steps::After(const StepSpan& step) const { return Normalized({step.epoch,
 
 Cursor Steps::Advance(Cursor cursor, uint64_t steps) const {
   cursor = Normalized(cursor);
+  if (sizes_.batches != nullptr) {
+    if (steps == 0) return cursor;
+    const unsigned __int128 number = static_cast<unsigned __int128>(BatchAt(cursor).number) + steps;
+    const uint64_t all = BatchesOfEpoch(), epoch = cursor.epoch + static_cast<uint64_t>(number / all);
+    return {epoch, sizes_.batches->At(epoch, static_cast<uint64_t>(number % all)).position};
+  }
   for (;;) {
     if (cursor.position == 0) {
       const uint64_t per_epoch = StepsOf(cursor.epoch);
@@ -199,6 +259,9 @@ uint64_t Steps::StepsBetween(Cursor from, Cursor to) const {
   from = Normalized(from);
   to = Normalized(to);
   PS_CHECK(from.epoch < to.epoch || (from.epoch == to.epoch && from.position <= to.position));
+  if (sizes_.batches != nullptr) {
+    return (to.epoch - from.epoch) * BatchesOfEpoch() + BatchAt(to).number - BatchAt(from).number;
+  }
   uint64_t steps = 0;
   while (from.epoch < to.epoch) {
     const uint64_t same = from.position == 0 ? EpochsWithoutChange(from.epoch) : 0;
@@ -217,6 +280,12 @@ uint64_t Steps::StepsBetween(Cursor from, Cursor to) const {
 }
 
 std::optional<StepSpan> Steps::StepWith(Cursor from, uint64_t position) const {
+  if (sizes_.batches != nullptr) {
+    if (position >= positions_) return std::nullopt;
+    const BatchSequence::Batch batch = BatchAt({from.epoch, position});
+    if (batch.number >= BatchesOfEpoch()) return std::nullopt;
+    return StepAt({from.epoch, std::max(batch.position, from.position)});
+  }
   for (Run run = RunAt(from); run.steps > 0; run = RunAt(from)) {
     const uint64_t inside = position - from.position;
     if (inside < run.rows()) return StepAt({from.epoch, from.position + inside / run.size * run.size});

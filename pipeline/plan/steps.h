@@ -5,16 +5,20 @@
 // of a step is row `begin + s` of the epoch. Rank r of R has the slots [r*G/R, (r+1)*G/R), and R divides G. Rows past
 // the epoch's end exist only under kPad: row v >= P repeats position (v - P) mod P and is not valid. A row's number
 // (begin + slot) is unique in its epoch, including padding. Its position is not unique.
+//
+// With StepSizes::batches, the steps are these batches. A step that begins inside a batch is the rest of it.
 #ifndef PENSTOCK_PIPELINE_PLAN_STEPS_H_
 #define PENSTOCK_PIPELINE_PLAN_STEPS_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "pipeline/plan/batch_sequence.h"
 
 namespace penstock::plan {
 
@@ -82,6 +86,8 @@ struct StepSizes {
 
   uint64_t first = 0;
   std::vector<SizeChange> changes;  // ascending at_rows
+  // Not null: the batches of each epoch, of at most `first` rows. Goes without changes.
+  std::shared_ptr<const BatchSequence> batches;
 };
 
 // The steps of a job for one world size and the sizes of its batches. Immutable, small, pure. A call takes time in the
@@ -92,7 +98,7 @@ class Steps {
   // InvalidArgument if
   //   - there are no positions;
   //   - a size or the world size is 0, or `last` is unknown;
-  //   - the world size does not divide a size;
+  //   - the world size does not divide a size, or the multiple of all batches;
   //   - the changes are no ascending rows, or more than kMostChanges;
   //   - kPartial has several ranks;
   //   - kDrop has an epoch shorter than one step.
@@ -157,6 +163,10 @@ class Steps {
 
   // Returns the run that begins at the cursor.
   Run RunAt(Cursor cursor) const;
+  // Returns the batch that has the cursor's position. Requires sizes().batches and a position of the epoch.
+  BatchSequence::Batch BatchAt(Cursor cursor) const;
+  // Returns the number of steps of each epoch. Requires sizes().batches.
+  uint64_t BatchesOfEpoch() const;
   // Returns the number of epochs from `epoch` on in which no size changes.
   uint64_t EpochsWithoutChange(uint64_t epoch) const;
   // Returns the first change after the cursor, or null.

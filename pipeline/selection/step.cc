@@ -98,7 +98,8 @@ absl::StatusOr<Step> Step::Parse(const v1::Select& step, const std::string& plac
     case v1::Select::kSort:
       return ParseGroups(step.sort().by(), absl::StrCat(place, ".sort.by"), Groups::kSorted, types);
     case v1::Select::kBucket:
-      return ParseGroups(step.bucket().by(), absl::StrCat(place, ".bucket.by"), Groups::kSorted, types);
+      return ParseGroups(step.bucket().by(), absl::StrCat(place, ".bucket.by"),
+                         plan::HasBatchSizes(step.bucket()) ? Groups::kSized : Groups::kSorted, types);
     case v1::Select::kPack:
       return ParsePack(step.pack(), absl::StrCat(place, ".pack"), types);
     case v1::Select::kWindow:
@@ -115,11 +116,12 @@ absl::StatusOr<Step> Step::ParseGroups(const std::string& by, const std::string&
                                        const FeatureTypes& types) {
   PS_ASSIGN_OR_RETURN(select::Expression value, InField(select::Expression::ParseAny(by, types.Columns()), field));
   const bool is_number = value.type() == select::Type::kInt64 || value.type() == select::Type::kDouble;
-  if (groups == Groups::kWeighted && !is_number) {
-    return absl::InvalidArgumentError(absl::StrCat(field, ": `", by, "` is no number; give one, such as `quality`"));
+  if ((groups == Groups::kWeighted || groups == Groups::kSized) && !is_number) {
+    return absl::InvalidArgumentError(absl::StrCat(field, ": `", by, "` is no number; give one, such as `",
+                                                   groups == Groups::kSized ? "len(tokens)" : "quality", "`"));
   }
   Step parsed(std::move(value));
-  parsed.groups_ = groups;
+  parsed.groups_ = groups == Groups::kSized ? Groups::kSorted : groups;
   return parsed;
 }
 

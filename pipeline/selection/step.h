@@ -69,7 +69,7 @@ class Step {
     bool Has(uint64_t hash) const { return hash >= from && (!to || hash < *to); }
   };
 
-  enum class Groups : uint8_t { kNone, kBalanced, kWeighted, kSorted };
+  enum class Groups : uint8_t { kNone, kBalanced, kWeighted, kSorted, kSized };
 
   explicit Step(Part part) : part_(part) {}
 

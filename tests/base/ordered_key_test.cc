@@ -7,7 +7,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <optional>
 #include <random>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace penstock {
@@ -42,6 +45,12 @@ TEST(OrderedKey, OrdersIntegersAndNumbers) {
     numbers.push_back(static_cast<double>(static_cast<int64_t>(random())) * scale);
   }
   for (const int64_t value : integers) EXPECT_EQ(OrderedKeyText(OrderedKey(value)), std::to_string(value));
+  for (const int64_t value : integers) EXPECT_EQ(OrderedKeyNumber(OrderedKey(value)), static_cast<double>(value));
+  for (const double value : numbers) EXPECT_EQ(OrderedKeyNumber(OrderedKey(value)), value);
+  for (const std::string& key : {OrderedKey(std::string_view("a text")), OrderedKey(std::string_view("12345678")),
+                                 OrderedKey(true), std::string()}) {
+    EXPECT_EQ(OrderedKeyNumber(key), std::nullopt);
+  }
   for (const double value : numbers) EXPECT_EQ(std::strtod(OrderedKeyText(OrderedKey(value)).c_str(), nullptr), value);
   ExpectSameOrder(integers);
   ExpectSameOrder(numbers);

@@ -69,6 +69,29 @@ TEST(SelectCheck, EachStepThatMakesGroupsIsTheLastOneOfTheOnlyDataSet) {
   }
 }
 
+TEST(SelectCheck, ABucketHasABudgetOrASizeForEachRange) {
+  const auto mistake = [](const std::string& fields) {
+    return MistakeOf(absl::StrCat("bucket { by: 'a' ", fields, " }"));
+  };
+  EXPECT_EQ(mistake("budget: 4096 multiple: 8 bins: 32 cost: QUADRATIC"), "");
+  EXPECT_EQ(mistake("bounds: 0.5 bounds: 64 sizes: 32 sizes: 8 sizes: 16 multiple: 8"), "");
+  for (const char* const budget : {"-1", "nan", "inf"}) {
+    EXPECT_THAT(mistake(absl::StrCat("budget: ", budget)), HasSubstr("budget: "));
+  }
+  for (const char* const alone : {"multiple: 2", "cost: QUADRATIC", "bounds: 3"}) {
+    EXPECT_THAT(mistake(alone), HasSubstr("are for batches of different sizes: give a budget, or sizes")) << alone;
+  }
+  EXPECT_THAT(mistake("budget: 8 bounds: 3"), HasSubstr("bounds go with sizes, not with a budget"));
+  EXPECT_THAT(mistake("budget: 8 bounds: 3 sizes: 4 sizes: 2"),
+              HasSubstr("take the place of `bins`, `budget` and `cost`"));
+  EXPECT_THAT(mistake("sizes: 4 sizes: 2"), HasSubstr("2 sizes for 0 bounds; give one more"));
+  EXPECT_THAT(mistake("bounds: 4 bounds: 4 sizes: 4 sizes: 2 sizes: 1"),
+              HasSubstr("bounds[1]: 4: bounds are ascending"));
+  EXPECT_THAT(mistake("bounds: nan sizes: 4 sizes: 2"), HasSubstr("bounds[0]: nan: bounds are ascending"));
+  EXPECT_THAT(mistake("bounds: 4 sizes: 4 sizes: 3 multiple: 2"), HasSubstr("sizes[1]: 3: a multiple of 2"));
+  EXPECT_THAT(mistake("bounds: 4 sizes: 0 sizes: 2"), HasSubstr("sizes[0]: 0: a multiple of 1"));
+}
+
 TEST(SelectCheck, ABucketHasWholePasses) {
   v1::JobSpec job;
   job.add_dataset()->add_select()->mutable_bucket()->set_by("a");

@@ -80,6 +80,19 @@ TEST(BucketedJob, KeepsItsRowsWhileWorkersAndTheCoordinatorDie) {
   ExpectItsRowsThroughFaults(dataset, 68);
 }
 
+// The sizes of batches follow the bytes of their images.
+TEST(BudgetedJob, KeepsItsRowsWhileWorkersAndTheCoordinatorDie) {
+  const support::TempFolder folder;
+  support::TestDataset dataset = support::MakeImageDataset({.shards = 6, .records_per_shard = 40}, folder.path());
+  v1::Bucket* const bucket = dataset.job.mutable_dataset(0)->add_select()->mutable_bucket();
+  bucket->set_by("hash(col('image/encoded')) % 100");
+  bucket->set_bins(20);
+  bucket->set_budget(400);
+  dataset.job.mutable_order()->clear_repeats();
+  dataset.job.mutable_batch()->set_size(20);
+  ExpectItsRowsThroughFaults(dataset, 50);
+}
+
 // Each data set of the blend is packed in its own way.
 TEST(PackedBlend, KeepsItsRowsWhileWorkersAndTheCoordinatorDie) {
   const support::TempFolder folder;
@@ -101,7 +114,7 @@ TEST(PackedBlend, KeepsItsRowsWhileWorkersAndTheCoordinatorDie) {
   }
   dataset.job.mutable_blend()->set_epoch_rows(170);  // several passes of the small data set
   dataset.job.mutable_batch()->set_size(4);
-  ExpectItsRowsThroughFaults(dataset, 80);
+  ExpectItsRowsThroughFaults(dataset, 50);
 }
 
 // The windows of a data set overlap, and those of the other one have steps.
@@ -123,7 +136,7 @@ TEST(WindowedBlend, KeepsItsRowsWhileWorkersAndTheCoordinatorDie) {
   }
   dataset.job.mutable_blend()->set_epoch_rows(170);
   dataset.job.mutable_batch()->set_size(4);
-  ExpectItsRowsThroughFaults(dataset, 80);
+  ExpectItsRowsThroughFaults(dataset, 50);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -67,7 +68,8 @@ TEST_P(GroupingTest, AStateOfAnotherOrderIsRejected) {
   for (const std::string& other :
        {absl::StrCat("sort { ", by, " bins: 6 }"), absl::StrCat("sort { ", by, " epochs: 5 }"),
         absl::StrCat("bucket { ", by, " bins: 7 }"), absl::StrCat("bucket { by: \"id % 24\" bins: 6 }"),
-        absl::StrCat("weights { by: \"id % 3\" }"), absl::StrCat("balance { ", by, " }")}) {
+        absl::StrCat("bucket { ", by, " bins: 6 budget: 59 }"), absl::StrCat("weights { by: \"id % 3\" }"),
+        absl::StrCat("balance { ", by, " }")}) {
     SetStep(other);
     ASSERT_TRUE(cluster.control().Submit(job(), true).ok()) << other;
     EXPECT_THAT(support::ReadThrough(cluster.address(), next).status.ToString(), HasSubstr("order fingerprint"))
@@ -78,7 +80,49 @@ TEST_P(GroupingTest, AStateOfAnotherOrderIsRejected) {
 INSTANTIATE_TEST_SUITE_P(EachStep, GroupingTest,
                          ::testing::Values("balance { by: 'id % 25 > 6' power: 0.5 }", "weights { by: 'id % 25 // 9' }",
                                            "sort { by: 'id % 25' bins: 7 epochs: 2 }", "sort { by: '-id' }",
-                                           "bucket { by: 'id % 25' bins: 6 }"));
+                                           "bucket { by: 'id % 25' bins: 6 }",
+                                           "bucket { by: 'id % 25' bins: 6 budget: 60 multiple: 2 }",
+                                           "bucket { by: 'id % 25' bounds: 8 bounds: 16 sizes: 8 sizes: 4 sizes: 6 "
+                                           "multiple: 2 }"));
+
+TEST(Grouping, AStateOfOtherSizesOfBatchesIsRejected) {
+  const support::TempFolder folder;
+  support::TestDataset dataset =
+      support::MakeNumberDataset({.shards = 4, .records_per_shard = kOfGroupedShard}, folder.path());
+  dataset.job.mutable_order()->clear_repeats();
+  dataset.job.mutable_batch()->set_size(kGroupedBatch);
+  const auto set = [&](const std::string& sizes) {
+    dataset.job.mutable_dataset(0)->clear_select();
+    const std::string text = absl::StrCat("bucket { by: 'id % 25' ", sizes, " }");
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(text, dataset.job.mutable_dataset(0)->add_select()))
+        << text;
+  };
+  set("bins: 25 budget: 60 multiple: 2");
+  support::InProcessCluster cluster({}, dataset.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset.job).ok());
+  support::ReadPlan next = PlanAfterTwoSteps(cluster, dataset.job, 1);
+  for (const char* const other :
+       {"bins: 25 budget: 80 multiple: 2", "bins: 25 budget: 60 multiple: 1", "bins: 24 budget: 60 multiple: 2",
+        "bins: 25 budget: 1200 cost: QUADRATIC multiple: 2", "bounds: 9 sizes: 8 sizes: 4", "bins: 25"}) {
+    set(other);
+    ASSERT_TRUE(cluster.control().Submit(dataset.job, true).ok()) << other;
+    EXPECT_THAT(support::ReadThrough(cluster.address(), next).status.ToString(), HasSubstr("order fingerprint"))
+        << other;
+  }
+}
+
+TEST(Grouping, ABudgetWithoutRoomFailsTheJob) {
+  const support::TempFolder folder;
+  support::TestDataset dataset =
+      support::MakeNumberDataset({.shards = 4, .records_per_shard = kOfGroupedShard}, folder.path());
+  dataset.job.mutable_order()->clear_repeats();
+  v1::Bucket* const bucket = dataset.job.mutable_dataset(0)->add_select()->mutable_bucket();
+  bucket->set_by("id % 25");
+  bucket->set_budget(23);
+  support::InProcessCluster cluster({}, dataset.roots);
+  const absl::Status submitted = cluster.control().Submit(dataset.job).status();
+  EXPECT_THAT(submitted.ToString(), HasSubstr("the budget of 23 has no room for 1 row with the value 24 of `by`"));
+}
 
 // The values of the rows show what the steps promise.
 TEST(Grouping, RowsFollowTheirValues) {
@@ -115,6 +159,16 @@ TEST(Grouping, RowsFollowTheirValues) {
     for (const int64_t value : batch) ++seen[static_cast<size_t>(value)];
   }
   EXPECT_TRUE(descends) << "batches are shuffled";
+  EXPECT_THAT(seen, ::testing::Each(8));
+  std::fill(seen.begin(), seen.end(), 0);
+  std::set<size_t> sizes;
+  for (const std::vector<int64_t>& batch : values("bucket { by: 'id % 25' bins: 25 budget: 60 multiple: 2 }")) {
+    sizes.insert(batch.size());
+    EXPECT_EQ(batch.size() % 2, 0u);
+    EXPECT_LE(static_cast<int64_t>(batch.size()) * *std::max_element(batch.begin(), batch.end()), 60);
+    for (const int64_t value : batch) ++seen[static_cast<size_t>(value)];
+  }
+  EXPECT_THAT(sizes, ::testing::ElementsAre(2, 4, 6, 8));
   EXPECT_THAT(seen, ::testing::Each(8));
   std::vector<int64_t> sorted;
   for (const std::vector<int64_t>& batch : values("sort { by: '-(id % 25)' epochs: 1 }")) {

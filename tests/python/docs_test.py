@@ -86,12 +86,18 @@ def test_the_classes_of_the_page_on_balance_are_read(place):
 
 def test_the_page_on_orders_by_a_value_runs(place):
     page = Page("sort.md")
-    make, read = page.of("python")
+    make, read, read_budget = page.of("python")
     place.run(make)
     for job in page.of("textproto"):
         (name,) = re.findall(r'^name: "(.*)"', job)
         (place.folder / f"{name}.textproto").write_text(job)
     assert place.run(read).strip() == "0.93 of the positions are tokens"
+    count, sizes = place.run(read_budget).splitlines()
+    assert f"This prints {count}, and then {sizes}." in (ROOT / "docs/sort.md").read_text()
+    budget = (place.folder / "budget.textproto").read_text()
+    (bounds,) = [block for block in page.of("text") if "bounds" in block]
+    (place.folder / "budget.textproto").write_text(re.sub(r"select \{ bucket \{.*?\} \}", bounds.strip(), budget))
+    assert "batches of 8 to 256 rows" in place.run(read_budget)
     bucket = (place.folder / "lengths.textproto").read_text()
     plain = re.sub(r" select \{.*(?= }\n)", "", bucket)
     assert plain != bucket

@@ -86,7 +86,7 @@ absl::StatusOr<std::shared_ptr<const loader::LoadJob>> OpenJob(const v1::JobSpec
 
 absl::StatusOr<std::vector<PlainStep>> PlainSteps(const loader::LoadJob& job, const PlainRead& read) {
   PS_ASSIGN_OR_RETURN(const plan::Steps steps,
-                      plan::Steps::Create(job.positions(), plan::StepSizesOf(job.spec().batch()),
+                      plan::Steps::Create(job.positions(), plan::StepSizesOf(job.spec().batch(), job.order().batches()),
                                           plan::LastBatchOf(job.spec().batch().last()), read.world_size));
   std::vector<PlainStep> all;
   for (plan::Cursor at = steps.Normalized(read.start); at.epoch < read.start.epoch + read.epochs;) {

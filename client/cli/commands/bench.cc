@@ -82,14 +82,15 @@ class Bench final : public Command {
     PS_ASSIGN_OR_RETURN(const auto host, host::LoaderHost::Create(std::move(options)));
     PS_ASSIGN_OR_RETURN(const auto job, local_.Open(host->storage(), spec, threads, host->slow_work()));
     const uint64_t positions = job->PlanOf(0).num_positions();
-    PrintWarnings(WarningsOf(job->spec(), positions));
+    PrintWarnings(WarningsOf(job->spec(), positions, job->order().batches()));
     std::vector<Stage> stages;
     if (stages_) PS_RETURN_IF_ERROR(OneThread(*job, &stages));
     loader::LocalStepsOptions reading;
     reading.read.epochs = 0;
     // A small data set can still be measured: limit the batch to its size.
-    const plan::StepSizes sizes = plan::StepSizesOf(job->spec().batch());
-    if (sizes.Largest() > positions) reading.batch_size = static_cast<uint32_t>(std::min(sizes.first, positions));
+    const plan::StepSizes sizes = plan::StepSizesOf(job->spec().batch(), job->order().batches());
+    if (sizes.batches == nullptr && sizes.Largest() > positions)
+      reading.batch_size = static_cast<uint32_t>(std::min(sizes.first, positions));
     PS_ASSIGN_OR_RETURN(const auto steps, loader::LocalSteps::Open(host->loader(), job, reading));
     PS_ASSIGN_OR_RETURN(Stage all, Loaded(*steps, threads));
     Report(stages, all, host->loader()->Stats(), host->tuning().Get().setting);

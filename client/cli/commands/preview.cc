@@ -76,7 +76,7 @@ class Preview final : public Command {
     if (position_ >= plan.num_positions()) {
       return UsageError(absl::StrCat("--position ", position_, ": an epoch has ", plan.num_positions(), " positions"));
     }
-    PrintWarnings(WarningsOf(job->spec(), plan.num_positions()));
+    PrintWarnings(WarningsOf(job->spec(), plan.num_positions(), job->order().batches()));
     const uint64_t count = std::min(records_, plan.num_positions() - position_);
     std::vector<std::string> bytes(count);
     std::vector<augment::SheetRecord> sheet(count);
@@ -110,7 +110,8 @@ class Preview final : public Command {
     std::printf("wrote %s: %s, %s of each%s\n", out_.c_str(), Count(sheet.size(), "record").c_str(),
                 Count(static_cast<uint64_t>(options.draws), "draw").c_str(),
                 mixed ? ", mixed with the rows of its group in that epoch, as trainers get them" : "");
-    std::printf("  %s\n%s%s", EpochLine(job->spec(), EpochFactsOf(job->spec(), plan.num_positions())).c_str(),
+    std::printf("  %s\n%s%s",
+                EpochLine(job->spec(), EpochFactsOf(job->spec(), plan.num_positions(), job->order().batches())).c_str(),
                 ShareLines(job->spec(), job->order()).c_str(), ColumnLines(job->spec(), job->schema()).c_str());
     return absl::OkStatus();
   }

@@ -67,7 +67,8 @@ class Submit final : public Command {
     if (ready) {
       PS_ASSIGN_OR_RETURN(order, OrderOf(job));
     }
-    const EpochFacts facts = EpochFactsOf(job.spec(), ready ? order->num_positions() : 0);
+    const EpochFacts facts =
+        EpochFactsOf(job.spec(), ready ? order->num_positions() : 0, ready ? order->batches() : nullptr);
     const bool selects = plan::SelectsRecords(job.spec());
     if (ready && selects && !plan::HasSelection(job.snapshot())) {
       return absl::FailedPreconditionError(
@@ -76,7 +77,8 @@ class Submit final : public Command {
                        "serve all records: cancel the job, and upgrade the coordinator"));
     }
     if (!selects) whole = records;
-    std::vector<std::string> warnings = WarningsOf(job.spec(), ready ? facts.rows : 0);
+    std::vector<std::string> warnings =
+        WarningsOf(job.spec(), ready ? facts.rows : 0, ready ? order->batches() : nullptr);
     if (const std::string note = FilesNote(job); !note.empty()) warnings.push_back(note);
     if (left_out > 0) warnings.push_back(LeftOutText(left_out));
     if (json_) {

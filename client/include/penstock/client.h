@@ -194,6 +194,9 @@ class Reader {
   virtual std::string_view last_batch() const = 0;
   // Returns the job's changes of the batch size. Empty with ReaderOptions::batch_size.
   virtual std::vector<BatchChange> batch_changes() const = 0;
+  // Returns 0, or a number of which all batches have a multiple of rows, except for the last one of an epoch, if their
+  // sizes depend on the values of records (select.bucket with a budget or sizes). batch_size() is then their limit.
+  virtual uint64_t batch_multiple() const = 0;
 
   // Returns names, dtypes and shapes of the columns of every batch. If the job mixes rows, an integer label is float32
   // [classes] here and in batches.

@@ -57,7 +57,9 @@ class LoaderBase:
     @property
     @public
     def batch_size(self) -> int:
-        """The number of rows of a global step. If the job changes it (batch.change), that of its first step. Opens the job."""
+        """The number of rows of a global step. If the job changes it (batch.change), that of its first step. If it depends on
+        the values of records (select.bucket), its limit. Opens the job.
+        """
         return self._core.started().opened.batch_size
 
     @property

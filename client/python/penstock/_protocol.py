@@ -73,6 +73,8 @@ class Opened(NamedTuple):
     datasets: Tuple[str, ...] = ()
     #: (rows of the run before it, size): the job's later batch sizes. `batch_size` is then that of the first batches.
     batch_changes: Tuple[Tuple[int, int], ...] = ()
+    #: Not 0: the sizes of batches depend on the values of records. They are multiples of this, at most `batch_size`.
+    batch_multiple: int = 0
 
 
 class Sought(NamedTuple):
@@ -208,7 +210,7 @@ def welcome(packet: bytes) -> Welcome:
 
 
 def opened(packet: bytes) -> Opened:
-    more = {"datasets": list, "batch_changes": list}
+    more = {"datasets": list, "batch_changes": list, "batch_multiple": int}
     fields = _checked("OPENED", body(packet), {**_OPENED, **more}, optional=tuple(more))
     datasets = fields.get("datasets", [])
     if not all(isinstance(name, str) for name in datasets):

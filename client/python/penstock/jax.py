@@ -134,6 +134,15 @@ class _MakeWork:
                 f"job {opened.job!r} changes its batch size (batch.change), so its last batches may have any size, which "
                 f"cannot be split over {self._pieces} parts of the sharding; DROP or PAD them"
             )
+        if opened.batch_multiple:
+            rows = opened.batch_multiple // core.opening.place().world_size
+            if rows % self._pieces or (opened.last == "PARTIAL" and self._pieces > 1):
+                raise ConfigurationError(
+                    f"the batches of job {opened.job!r} have multiples of {rows} rows in this process (select.bucket), which "
+                    f"cannot be split over {self._pieces} parts of the sharding; give another bucket.multiple, and DROP or "
+                    "PAD the last batch"
+                )
+            return _Placing(_Placer(self._sharding, core.opening.place().world_size), self._selection, schema)
         last = opened.rows_per_epoch % opened.batch_size if opened.last == "PARTIAL" and not later else 0
         for rows in (opened.rank_rows, *later, last):
             if rows % self._pieces:

@@ -278,14 +278,27 @@ class Bucket(Message):
 
         by: an expression, such as `len(tokens)`
         bins: as in Sort, but at least 1; default: 256
+        budget: The sizes of batches depend on their values, and batch.size is the limit of all: a batch has as many rows that rows times the cost of its greatest value are within the budget. 0: all batches have batch.size rows.
+        multiple: With `budget` or `sizes`, batches have a multiple of this number of rows, except for the last one of an epoch. The world size divides it. Default: 1.
+        bounds: In the place of `bins` and `budget`: bounds of the bins, ascending, and the sizes of the batches of each. A bin has the values below its bound, from the bound before on. There is one size more, for the values from the last bound on.
     """
     by: str
     bins: int
+    budget: float
+    cost: Literal["LINEAR", "QUADRATIC"]
+    multiple: int
+    bounds: List[float]
+    sizes: List[int]
     def __init__(
         self,
         *,
         by: Optional[str] = ...,
         bins: Optional[int] = ...,
+        budget: Optional[float] = ...,
+        cost: Optional[Literal["LINEAR", "QUADRATIC"]] = ...,
+        multiple: Optional[int] = ...,
+        bounds: Optional[Union[float, Sequence[float]]] = ...,
+        sizes: Optional[Union[int, Sequence[int]]] = ...,
     ) -> None: ...
 
 class Caps(Message):

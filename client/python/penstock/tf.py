@@ -77,6 +77,11 @@ class Dataset(tf.data.Dataset):  # type: ignore[misc, unused-ignore]
                 f"job {opened.job!r} changes its batch size (batch.change), and all iterations of a tf.data.Dataset have one "
                 "length; give batch_size=, or use penstock.Loader"
             )
+        if opened.batch_multiple:
+            raise ConfigurationError(
+                f"the sizes of the batches of job {opened.job!r} depend on the values of records (select.bucket), and all "
+                "elements of a tf.data.Dataset have one size; use penstock.Loader"
+            )
         rows = rows_of_a_part(opened.rank_rows, opened.last, parts)
         layout = Layout(loader.schema, columns, rows)
         epochs = core.settings.epochs

@@ -44,7 +44,7 @@ std::vector<std::string> FoundGroups::Finish(const v1::Select& step, std::vector
   if (!plan::MakesBins(step)) return names;
   std::vector<uint64_t> records(names.size(), 0);
   for (const v1::Shard& shard : *shards) plan::AddRecords(plan::GroupsOfShard(shard), &records);
-  const plan::ValueBins bins = plan::MakeBins(names, records, plan::BinsOf(step));
+  const plan::ValueBins bins = plan::MakeBins(names, records, plan::BinRuleOf(step));
   for (v1::Shard& shard : *shards) {
     if (!shard.has_groups()) continue;
     plan::ShardGroups merged = plan::GroupsOfShard(shard);

@@ -48,8 +48,9 @@ struct JobEntry {
   std::string shortage;           // the last shortage of a worker; "" after a task of the job is done
 
   // Set when all shards are indexed.
-  uint64_t epoch_rows = 0;                       // positions of an epoch
-  std::shared_ptr<const plan::DataOrder> blend;  // order of several data sets, for the status; otherwise null
+  uint64_t epoch_rows = 0;                             // positions of an epoch
+  std::shared_ptr<const plan::BatchSequence> batches;  // the batches of each epoch, if their sizes depend on values
+  std::shared_ptr<const plan::DataOrder> blend;        // order of several data sets, for the status; otherwise null
 
   // When READY.
   std::optional<KeyWeights> weights;

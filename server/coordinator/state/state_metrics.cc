@@ -30,8 +30,12 @@ std::vector<uint64_t> CoordinatorState::StepsBehind(const JobEntry& entry,
   }
   std::vector<uint64_t> steps;
   for (const SessionEntry* session : sessions) {
-    const plan::StepSizes sizes = plan::StepSizesOf(entry.job.spec().batch(), session->open.batch_size());
-    const double batch = std::max(static_cast<double>(sizes.At(all_rows_of(*session))), 1.0);
+    const plan::StepSizes sizes =
+        plan::StepSizesOf(entry.job.spec().batch(), entry.batches, session->open.batch_size());
+    const double rows = sizes.batches == nullptr ? static_cast<double>(sizes.At(all_rows_of(*session)))
+                                                 : static_cast<double>(entry.epoch_rows) /
+                                                       static_cast<double>(sizes.batches->batches());  // their mean
+    const double batch = std::max(rows, 1.0);
     const double behind = first[{session->open.group(), session->open.world_size()}] - rows_of(*session);
     // Readers without other ranks are runs of their own, also if they share a group.
     const bool compared = session->reports > 0 && session->open.world_size() > 1;

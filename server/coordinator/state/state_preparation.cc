@@ -280,7 +280,7 @@ absl::Status CoordinatorState::StartProbe(JobEntry* entry, Consequences* out) {
         absl::StrCat("there are no records in the ", entry->frozen.size(), " files of job ", job.name()));
   }
   // Readers may set another batch size, but a job is not READY if its own batch size does not fit.
-  const absl::Status steps = plan::Steps::Create(positions, plan::StepSizesOf(job.spec().batch()),
+  const absl::Status steps = plan::Steps::Create(positions, plan::StepSizesOf(job.spec().batch(), entry->batches),
                                                  plan::LastBatchOf(job.spec().batch().last()), 1)
                                  .status();
   if (!steps.ok()) {
@@ -316,6 +316,7 @@ absl::Status CoordinatorState::FillDerived(JobEntry* entry) const {
                       plan::DataOrderOf(job.spec(), records, snapshot.set_shards(), snapshot.Groups()));
   PS_RETURN_IF_ERROR(sources::CheckBlendStart(job.spec(), snapshot, *order));
   entry->epoch_rows = order->num_positions();
+  entry->batches = order->batches();
   entry->blend = order->sets() > 1 ? order : nullptr;
   job.mutable_snapshot()->set_fingerprint(snapshot.Fingerprint());
   job.set_order_fingerprint(order->Fingerprint(snapshot.Fingerprint()));

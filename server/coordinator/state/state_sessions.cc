@@ -50,9 +50,10 @@ absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, co
                                                    ": ranks are 0 to world size - 1"));
   }
   const uint64_t positions = found->second.epoch_rows;
-  PS_RETURN_IF_ERROR(plan::Steps::Create(positions, plan::StepSizesOf(job.spec().batch(), request.batch_size()),
-                                         plan::LastBatchOf(job.spec().batch().last()), request.world_size())
-                         .status());
+  PS_RETURN_IF_ERROR(
+      plan::Steps::Create(positions, plan::StepSizesOf(job.spec().batch(), found->second.batches, request.batch_size()),
+                          plan::LastBatchOf(job.spec().batch().last()), request.world_size())
+          .status());
   if (request.position() > positions) {
     return absl::InvalidArgumentError(absl::StrCat("position ", request.position(), " of job ", job.name(),
                                                    ", whose epochs have ", positions,

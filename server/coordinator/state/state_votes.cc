@@ -19,7 +19,7 @@ struct OwnedPart {
   bool Serves(const v1::OpenSessionRequest& session) const {
     if (entry->view->policy == plan::AssignPolicy::kByRecord) return true;
     // The slice of a larger step has all keys of the slice of a smaller step.
-    const uint64_t step = plan::StepSizesOf(entry->job.spec().batch(), session.batch_size()).Largest();
+    const uint64_t step = plan::StepSizesOf(entry->job.spec().batch(), entry->batches, session.batch_size()).Largest();
     const uint64_t slots = step / session.world_size();
     const uint64_t begin = plan::RankKey(session.rank() * slots, step);
     const uint64_t last = plan::RankKey((session.rank() + 1) * slots - 1, step);

@@ -54,6 +54,7 @@ SessionParameters SessionParametersOf(const v1::Open& open, std::shared_ptr<cons
   parameters.rank = open.rank();
   parameters.world_size = open.world_size();
   parameters.step_rows = open.step_rows();
+  parameters.step_rows.batches = job->order().batches();
   for (const v1::StepChange& change : open.step_changes()) {
     parameters.step_rows.changes.push_back({change.at_rows(), change.step_rows()});
   }

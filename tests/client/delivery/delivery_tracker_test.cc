@@ -383,6 +383,12 @@ TEST(Delivery, SurvivesAnything) {
       rows += 1 + random() % (2 * options.records);
       options.batch_changes.push_back({rows, 12 * (1 + random() % 2)});
     }
+    if (random() % 3 == 0) {
+      const std::vector<uint64_t> rows = {options.records / 2, options.records - options.records / 2};
+      options.batch_changes.clear();
+      options.batches =
+          std::make_shared<const plan::BatchSequence>(plan::BatchCut(rows, std::vector<uint64_t>{24, 12}, 12), seed);
+    }
     World world(options);
     const auto some = [&random, &options] {  // worker 0, which never fails permanently, and some others
       std::vector<int> workers{0};

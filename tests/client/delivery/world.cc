@@ -27,14 +27,19 @@ TrackerOptions OptionsOf(const WorldOptions& options) {
   return tracker;
 }
 
+plan::StepSizes SizesOf(const WorldOptions& options) {
+  plan::StepSizes sizes(options.batch, options.batch_changes);
+  sizes.batches = options.batches;
+  return sizes;
+}
+
 }  // namespace
 
 World::World(const WorldOptions& options)
     : options_(options),
       random_(options.seed),
       order_(OrderOf(options.records)),
-      steps_(*plan::Steps::Create(options.records, {options.batch, options.batch_changes}, options.last,
-                                  options.world_size)),
+      steps_(*plan::Steps::Create(options.records, SizesOf(options), options.last, options.world_size)),
       tracker_(steps_, OptionsOf(options)),
       dead_(options.workers),
       hung_(options.workers),

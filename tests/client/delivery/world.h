@@ -23,6 +23,7 @@ struct WorldOptions {
   uint64_t records = 150;
   uint64_t batch = 12;
   std::vector<plan::SizeChange> batch_changes = {};
+  std::shared_ptr<const plan::BatchSequence> batches = {};  // in the place of both
   plan::LastBatch last = plan::LastBatch::kDrop;
   uint64_t world_size = 1;
   uint64_t rank = 0;

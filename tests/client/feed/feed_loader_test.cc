@@ -35,6 +35,7 @@ class HeldReader final : public Reader {
   const std::string& job() const override { return job_; }
   uint64_t batch_size() const override { return 1; }
   std::vector<BatchChange> batch_changes() const override { return {}; }
+  uint64_t batch_multiple() const override { return 0; }
   uint64_t step_in_epoch() const override { return 0; }
   std::string_view last_batch() const override { return "DROP"; }
   const std::vector<ColumnInfo>& columns() const override { return columns_; }

@@ -159,9 +159,39 @@ TEST(SortedOrder, AReaderMaySetBatchesThatDivideThoseOfTheJob) {
   EXPECT_TRUE(Sorted(RandomData(3, 60), {}, {})->CheckBatchRows(32).ok());
 }
 
+// Batches of 16, 8 and 4 rows for three ranges of the values that RandomData() has.
+SortOptions BySize() {
+  return {.batch = 16, .rule = BatchRule{.bounds = {10'004, 10'009}, .sizes = {16, 8, 4}, .multiple = 4}};
+}
+
+TEST(SortedOrder, SizesOfBatchesFollowTheirValues) {
+  for (const PlanOptions& options : AllShuffles()) {
+    const auto order = Sorted(RandomData(3, 14), options, BySize());
+    const BatchSequence& batches = *order->batches();
+    std::set<uint64_t> sizes;
+    for (uint64_t epoch = 0; epoch < 6; ++epoch) {
+      const EpochOrder plan = order->Epoch(epoch);
+      const std::vector<uint64_t> rows = RecordsOf(plan);
+      EXPECT_EQ(std::set<uint64_t>(rows.begin(), rows.end()).size(), order->num_records());
+      for (uint64_t number = 0; number < batches.batches(); ++number) {
+        const BatchSequence::Batch batch = batches.At(epoch, number);
+        sizes.insert(batch.rows);
+        for (uint64_t p = batch.position; p < batch.position + batch.rows; ++p) {
+          const uint32_t group = GroupAt(*order, plan, p);
+          EXPECT_LE(batch.rows, group < 4 ? 16u : group < 9 ? 8u : 4u);
+        }
+      }
+    }
+    EXPECT_THAT(sizes, ::testing::IsSupersetOf({16u, 8u, 4u}));
+  }
+  EXPECT_EQ(Sorted(RandomData(3, 14), {}, BySize())->CheckBatchRows(8).message(),
+            "a batch size of 8: the values of select.bucket decide about the sizes of batches; leave batch_size out");
+  EXPECT_TRUE(Sorted(RandomData(3, 14), {}, BySize())->CheckBatchRows(16).ok());
+}
+
 TEST(SortedOrder, APositionIsFoundFromItsRecord) {
   for (PlanOptions options : AllShuffles()) {
-    for (const SortOptions& sort : std::vector<SortOptions>{{}, {.passes = 2}, {.batch = 8}}) {
+    for (const SortOptions& sort : std::vector<SortOptions>{{}, {.passes = 2}, {.batch = 8}, BySize()}) {
       options.repeats = sort.batch == 0 ? 2 : 1;
       const auto order = Sorted(RandomData(5, 12), options, sort);
       for (const uint64_t epoch : {uint64_t{0}, uint64_t{1}, uint64_t{7}}) {
@@ -189,7 +219,15 @@ TEST(SortedOrder, TheFingerprintCoversEachOption) {
   const Data data = RandomData(6, 5);
   std::set<uint64_t> prints;
   for (const SortOptions& sort :
-       std::vector<SortOptions>{{}, {.passes = 2}, {.passes = 3}, {.batch = 8}, {.batch = 4}}) {
+       std::vector<SortOptions>{{},
+                                {.passes = 2},
+                                {.passes = 3},
+                                {.batch = 8},
+                                {.batch = 4},
+                                {.batch = 8, .rule = BatchRule{.budget = 40'000}},
+                                {.batch = 8, .rule = BatchRule{.budget = 80'000}},
+                                {.batch = 8, .rule = BatchRule{.budget = 80'000, .multiple = 2}},
+                                {.batch = 4, .rule = BatchRule{.budget = 40'000}}}) {
     EXPECT_EQ(Sorted(data, {}, sort)->Fingerprint(1), Sorted(data, {}, sort)->Fingerprint(1));
     prints.insert(Sorted(data, {}, sort)->Fingerprint(1));
     prints.insert(Sorted(data, {.seed = 1}, sort)->Fingerprint(1));

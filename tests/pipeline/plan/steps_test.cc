@@ -1,5 +1,6 @@
 #include "pipeline/plan/steps.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -214,6 +215,70 @@ TEST(Steps, SizesThatChangeFollowTheirRule) {
       }
     }
   }
+}
+
+TEST(Steps, BatchesOfASequenceAreTheSteps) {
+  std::mt19937_64 random(5);
+  for (int trial = 0; trial < 200; ++trial) {
+    const auto below = [&](uint64_t n) { return random() % n; };
+    const uint64_t multiple = 1 + below(4);
+    std::vector<uint64_t> rows, limits;
+    for (uint64_t group = 0; group < 4; ++group) {
+      rows.push_back(multiple + below(20));
+      limits.push_back(multiple * (1 + below(4)));
+    }
+    const auto batches = std::make_shared<const BatchSequence>(BatchCut(rows, limits, multiple), 17);
+    const uint64_t positions = batches->positions();
+    for (const LastBatch last : {LastBatch::kDrop, LastBatch::kPad, LastBatch::kPartial}) {
+      const uint64_t world = last == LastBatch::kPartial ? 1 : multiple;
+      StepSizes sizes = 1000;
+      sizes.batches = batches;
+      const Steps steps = Steps::Create(positions, sizes, last, world).value();
+      const uint64_t count = batches->cut().batches() + (last != LastBatch::kDrop && batches->cut().rest() > 0);
+      ASSERT_EQ(steps.StepsOf(3), count);
+      ASSERT_EQ(steps.DroppedOf(3), last == LastBatch::kDrop ? batches->cut().rest() : 0);
+      Cursor cursor{3, 0};
+      for (uint64_t k = 0; k < 3 * count; ++k) {
+        const uint64_t epoch = 3 + k / count, number = k % count;
+        const BatchSequence::Batch batch = batches->At(epoch, number);
+        ASSERT_EQ(cursor, (Cursor{epoch, batch.position}));
+        ASSERT_EQ(steps.Advance({3, 0}, k), cursor);
+        ASSERT_EQ(steps.StepsBetween({3, 0}, cursor), k);
+        ASSERT_EQ(steps.NumberAt(cursor), number);
+        ASSERT_EQ(steps.StepsFrom(cursor), count - number);
+        const StepSpan step = steps.StepAt(cursor);
+        ASSERT_EQ(step.valid, batch.rows);
+        ASSERT_EQ(step.rows % world, 0u);
+        ASSERT_LT(step.rows - step.valid, multiple);
+        ASSERT_LE(step.rows, steps.largest());
+        ASSERT_EQ(steps.StepWith({epoch, 0}, batch.position + batch.rows - 1), step);
+        // A cursor inside a batch, as no state has it: the rest of the batch, divided among all ranks.
+        const uint64_t inside = batch.position + below(batch.rows);
+        const StepSpan rest = steps.StepAt({epoch, inside});
+        ASSERT_EQ(rest.begin + rest.valid, batch.position + batch.rows);
+        ASSERT_GT(steps.Slice(rest, world - 1).size(), 0u);
+        ASSERT_EQ(steps.After(rest), steps.After(step));
+        cursor = steps.After(step);
+      }
+      ASSERT_EQ(cursor, (Cursor{6, 0}));
+    }
+  }
+}
+
+TEST(Steps, RanksMustDivideTheMultipleOfAllBatches) {
+  StepSizes sizes = 64;
+  sizes.batches = std::make_shared<const BatchSequence>(
+      BatchCut(std::vector<uint64_t>{100}, std::vector<uint64_t>{24}, 6), std::nullopt);
+  EXPECT_TRUE(Steps::Create(100, sizes, LastBatch::kDrop, 3).ok());
+  EXPECT_EQ(
+      Steps::Create(100, sizes, LastBatch::kDrop, 4).status().message(),
+      "batches of multiples of 6 rows cannot be divided among 4 ranks; choose a bucket.multiple that is a multiple "
+      "of the world size, such as 4 or 8");
+  sizes.batches = std::make_shared<const BatchSequence>(BatchCut(std::vector<uint64_t>{3}, std::vector<uint64_t>{4}, 4),
+                                                        std::nullopt);
+  EXPECT_THAT(std::string(Steps::Create(3, sizes, LastBatch::kDrop, 1).status().message()),
+              ::testing::HasSubstr("no steps"));
+  EXPECT_EQ(Steps::Create(3, sizes, LastBatch::kPad, 4)->StepsOf(0), 1u);
 }
 
 TEST(Steps, ManyEpochsWithoutChangeTakeNoTime) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <string_view>
 
 #include "base/ordered_key.h"
 
@@ -24,15 +25,30 @@ std::vector<std::string> Keys(const std::vector<int64_t>& values) {
 TEST(ValueBins, HaveNamesInTheOrderOfTheirValues) {
   const std::vector<std::string> keys = Keys({-3, 2, 10, 11});
   const std::vector<uint64_t> records = {1, 1, 1, 1};
-  const ValueBins bins = MakeBins(keys, records, 2);
+  const ValueBins bins = MakeBins(keys, records, {.bins = 2});
   EXPECT_THAT(bins.of_value, ElementsAre(0, 0, 1, 1));
   ASSERT_EQ(bins.names.size(), 2u);
   EXPECT_EQ(BinText(bins.names[0]), "-3 to 2");
   EXPECT_EQ(BinText(bins.names[1]), "10 to 11");
-  const ValueBins all = MakeBins(keys, records, 0);
+  const ValueBins all = MakeBins(keys, records, {});
   EXPECT_THAT(all.of_value, ElementsAre(0, 1, 2, 3));
   EXPECT_EQ(BinText(all.names[0]), "-3");
-  EXPECT_TRUE(MakeBins({}, {}, 5).names.empty());
+  EXPECT_TRUE(MakeBins({}, {}, {.bins = 5}).names.empty());
+}
+
+TEST(ValueBins, BoundsDivideTheValues) {
+  const std::vector<std::string> keys = Keys({-3, 7, 8, 9, 15, 16, 90});
+  const std::vector<uint64_t> records(keys.size(), 1);
+  const ValueBins bins = MakeBins(keys, records, {.bins = 2, .bounds = {8, 12, 14, 16}});
+  EXPECT_THAT(bins.of_value, ElementsAre(0, 0, 1, 1, 2, 3, 3));  // 12 to 14 has no value
+  ASSERT_EQ(bins.names.size(), 4u);
+  EXPECT_EQ(BinText(bins.names[3]), "16 to 90");
+  EXPECT_EQ(GreatestOfBin(bins.names[3]), 90);
+  EXPECT_EQ(GreatestOfBin(bins.names[2]), 15);
+  EXPECT_EQ(GreatestOfBin("00001 -2.5 to 1e+300"), 1e300);
+  for (const char* const bad : {"00001 a to b", "00001 1 to nan", "00001 inf", "00001 ", "00001", ""}) {
+    EXPECT_EQ(GreatestOfBin(bad).has_value(), std::string_view(bad) == "00001") << bad;
+  }
 }
 
 TEST(ValueBins, ACommonValueIsABinAndTheOthersAreEven) {
@@ -44,7 +60,7 @@ TEST(ValueBins, ACommonValueIsABinAndTheOthersAreEven) {
     for (uint64_t& count : records) count = 1 + random() % 9;
     records[700] = 30'000;
     const uint64_t total = std::accumulate(records.begin(), records.end(), uint64_t{0});
-    const ValueBins made = MakeBins(Keys(values), records, bins);
+    const ValueBins made = MakeBins(Keys(values), records, {.bins = bins});
     EXPECT_LE(made.names.size(), bins);
     EXPECT_TRUE(std::is_sorted(made.names.begin(), made.names.end()));
     EXPECT_TRUE(std::is_sorted(made.of_value.begin(), made.of_value.end()));
