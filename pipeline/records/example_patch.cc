@@ -5,6 +5,7 @@
 #include "base/wire.h"
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/feature_walk.h"
+#include "pipeline/records/raw_fields.h"
 
 namespace penstock::records {
 namespace {
@@ -28,31 +29,6 @@ void AppendEntry(const FeaturePatch& patch, std::string* features) {
   AppendLengthPrefixed(1, patch.key, &entry);
   AppendLengthPrefixed(2, feature, &entry);
   AppendLengthPrefixed(1, entry, features);
-}
-
-// One field of a message: its number, and its bytes including the tag.
-struct RawField {
-  uint32_t number = 0;
-  WireType type = WireType::kVarint;
-  std::string_view whole;
-  std::string_view content;  // kLength only
-};
-
-bool SplitFields(std::string_view message, std::vector<RawField>* fields) {
-  fields->clear();
-  WireReader in(message);
-  while (!in.done()) {
-    RawField field;
-    const char* begin = in.position();
-    if (!in.ReadTag(&field.number, &field.type)) return false;
-    if (field.type == WireType::kLength ? !in.ReadLengthPrefixed(&field.content)
-                                        : !in.SkipField(field.number, field.type)) {
-      return false;
-    }
-    field.whole = {begin, static_cast<size_t>(in.position() - begin)};
-    fields->push_back(field);
-  }
-  return true;
 }
 
 // Sets *patch to the index of the patch for a map entry, or -1. Returns false if the entry is malformed.
