@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -20,6 +22,7 @@
 #include "pipeline/augment/check_pipeline.h"
 #include "pipeline/import/file_source.h"
 #include "pipeline/import/job_text.h"
+#include "pipeline/import/joined_source.h"
 #include "pipeline/import/npy_source.h"
 #include "pipeline/import/npz_file.h"
 #include "pipeline/import/record_files_source.h"
@@ -119,6 +122,7 @@ class Import final : public Command {
            "  penstock import s3://bucket/photos --out s3://bucket/shards\n"
            "  penstock import --list val.txt --root /data/val --out /data/shards-val --order sorted\n"
            "  penstock import '/old/train-*' --out /data/small --longer-side 400 --quality 92\n"
+           "  penstock import '/old/train-*' --zip '/old/vectors-*.npy' --zip-prefix vector/ --out /data/both\n"
            "  penstock import images.npy --labels labels.npy --out /data/cifar\n"
            "  penstock import mnist.npz --out /data/mnist";
   }
@@ -147,12 +151,23 @@ class Import final : public Command {
     flags->AddString("image-key", &image_key_, "KEY",
                      "feature with the image in TFRecord shards (default: image/encoded)");
     flags->AddString("key", &array_key_, "KEY", "feature for the rows of arrays (default: data)");
+    flags->AddString("zip", &zip_, "GLOB",
+                     "for shards: add the features of these shards or .npy files, record k to record k");
+    flags->AddString("zip-source", &zip_source_, "KIND",
+                     "kind of these files: TFRECORD, TAR, JSONL, NPY, TEXT, CSV or TSV (default: by their content, "
+                     "which shows only the first four)");
+    flags->AddString("zip-prefix", &zip_prefix_, "TEXT", "put TEXT before the keys of these features");
     data_.AddFlags(flags, /*windows=*/false);
   }
 
   absl::Status Run(const std::vector<std::string>& sources) override {
     PS_RETURN_IF_ERROR(CheckFlags());
+    if (flags_->Given("zip") && zip_.empty()) return UsageError("--zip is empty: name the files to join");
+    for (const char* const name : {"zip-prefix", "zip-source"}) {
+      if (flags_->Given(name) && zip_.empty()) return UsageError(absl::StrCat("--", name, " goes with --zip"));
+    }
     if (!list_.empty()) {
+      PS_RETURN_IF_ERROR(RefuseZip("a list of files"));
       if (!sources.empty()) return UsageError("--list FILE stands for SOURCE; give one of the two");
       return FromList();
     }
@@ -173,6 +188,11 @@ class Import final : public Command {
     }
     if (archives == 0) PS_RETURN_IF_ERROR(Refuse({"array"}, "what is no .npz"));
     if (archives + arrays == 0) PS_RETURN_IF_ERROR(Refuse({"window", "scalars"}, "what is no array"));
+    if (!zip_.empty()) {
+      if (folders + archives > 0) return RefuseZip(folders > 0 ? "a folder" : ".npz files");
+      PS_RETURN_IF_ERROR(Refuse({"window", "scalars"}, "--zip"));
+      return FromShards(sources);
+    }
     if (folders == 1) return FromFolders(Absolute(*data_.storage(), sources[0]));
     if (archives > 0) return FromArchives(sources);
     return arrays > 0 ? FromArrays(sources) : FromShards(sources);
@@ -201,6 +221,12 @@ class Import final : public Command {
       if (flags_->Given(name)) return UsageError(absl::StrCat("--", name, " has no meaning for ", kind));
     }
     return absl::OkStatus();
+  }
+
+  absl::Status RefuseZip(const std::string& kind) const {
+    if (zip_.empty()) return absl::OkStatus();
+    return UsageError(
+        absl::StrCat("--zip joins files to shards, not to ", kind, ": import that first, and join its shards"));
   }
 
   absl::StatusOr<std::optional<imports::LabelNames>> GivenLabels() const {
@@ -280,16 +306,58 @@ class Import final : public Command {
                                      ": a job reads numbers without conversion; `penstock init --window` writes one"));
     }
     for (const std::string& glob : globs) all.add_files(data_.Resolve(glob));
-    PS_ASSIGN_OR_RETURN(const auto roots, data_.Roots());
-    PS_ASSIGN_OR_RETURN(const sources::IndexStore indexes, data_.Indexes());
-    PS_ASSIGN_OR_RETURN(const auto reader, loader::OpenDataset(data_.storage(), job, roots, indexes, output_.threads(),
-                                                               nullptr, nullptr, PrintWarning));
+    PS_ASSIGN_OR_RETURN(const auto reader, Open(job));
     std::optional<imports::PrepareOptions> prepare;
     if (prepare_.restart_index || prepare_.longer_side > 0) prepare = prepare_;
-    const auto source = imports::NewRecordFilesSource(reader, prepare, image_key_);
+    auto source = imports::NewRecordFilesSource(reader, prepare, image_key_);
     Arguments arguments = {{"source", absl::StrJoin(all.files(), ", ")}, {"image-key", image_key_}};
     for (const auto& argument : prepare_.Arguments()) arguments.push_back(argument);
+    if (!zip_.empty()) {
+      const std::string glob = data_.Resolve(zip_);
+      arguments.emplace_back("zip", glob);
+      arguments.emplace_back("zip-prefix", zip_prefix_);
+      arguments.emplace_back("zip-source", zip_source_);
+      PS_ASSIGN_OR_RETURN(source, Zipped({std::move(source), all.files(0), Describer(reader)}, glob));
+    }
     return output_.Write(*source, "importing", arguments, {}, InitHint());
+  }
+
+  absl::StatusOr<std::shared_ptr<loader::DatasetReader>> Open(const v1::JobSpec& job) const {
+    PS_ASSIGN_OR_RETURN(const auto roots, data_.Roots());
+    PS_ASSIGN_OR_RETURN(const sources::IndexStore indexes, data_.Indexes());
+    return loader::OpenDataset(data_.storage(), job, roots, indexes, output_.threads(), nullptr, nullptr, PrintWarning);
+  }
+
+  static std::function<std::string(uint64_t)> Describer(const std::shared_ptr<loader::DatasetReader>& reader) {
+    return [reader](uint64_t record) { return reader->Describe(record); };
+  }
+
+  // Returns `first` with the features of the files of --zip.
+  absl::StatusOr<std::unique_ptr<imports::RecordSource>> Zipped(imports::JoinedPart first,
+                                                                const std::string& glob) const {
+    v1::JobSpec job;
+    v1::Dataset& all = *job.add_dataset();
+    all.add_files(glob);
+    if (!zip_source_.empty()) {
+      v1::Source::Kind kind = v1::Source::AUTO;
+      if (!v1::Source::Kind_Parse(zip_source_, &kind) || kind == v1::Source::AUTO || kind == v1::Source::MANIFEST ||
+          kind == v1::Source::MEGATRON || !sources::NumberTypeOf(kind).empty()) {
+        return UsageError(
+            absl::StrCat("--zip-source: '", zip_source_, "' is none of TFRECORD, TAR, JSONL, NPY, TEXT, CSV, TSV"));
+      }
+      all.set_source(kind);
+    }
+    const auto opened = Open(job);
+    if (!opened.ok()) {
+      const bool may_be_other_kind = absl::IsDataLoss(opened.status()) && zip_source_.empty();
+      return absl::Status(opened.status().code(),
+                          absl::StrCat("--zip: ", opened.status().message(),
+                                       may_be_other_kind ? "; --zip-source names the kind of the files" : ""));
+    }
+    const auto& reader = *opened;
+    return imports::NewJoinedSource(
+        std::move(first), {imports::NewRecordFilesSource(reader, std::nullopt, image_key_), glob, Describer(reader)},
+        zip_prefix_);
   }
 
   absl::Status CheckArrayFlags() {
@@ -406,7 +474,8 @@ class Import final : public Command {
   LocalData data_;
   ShardOutput output_;
   imports::PrepareOptions prepare_;
-  std::string list_, root_, labels_, array_, image_key_ = "image/encoded", array_key_ = "data";
+  std::string list_, root_, labels_, array_, zip_, zip_prefix_, zip_source_, image_key_ = "image/encoded",
+                                                                             array_key_ = "data";
   bool untouched_ = false, skip_other_ = false, scalars_ = false;
   uint64_t window_ = 0;
   uint64_t longer_side_ = 0, quality_ = 90;
