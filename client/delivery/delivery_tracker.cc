@@ -279,7 +279,7 @@ void DeliveryTracker::GrantRun(uint64_t run, Nanos now) {
   for (uint64_t i = 0; i < run; ++i) {
     const plan::StepSpan span = steps_.StepAt(next_);
     // By rank, steps of another size may have other owners.
-    if (i > 0 && span.size != booked_[first].span.size) break;
+    if (i > 0 && view_->policy == plan::AssignPolicy::kByRank && span.size != booked_[first].span.size) break;
     const plan::SlotRange slice = steps_.Slice(span, options_.rank);
     const uint64_t ordinal = head_ordinal_ + booked_.size();
     booked_.emplace_back(ordinal, span, slice, view_, now);

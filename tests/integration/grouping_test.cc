@@ -81,9 +81,9 @@ INSTANTIATE_TEST_SUITE_P(EachStep, GroupingTest,
                          ::testing::Values("balance { by: 'id % 25 > 6' power: 0.5 }", "weights { by: 'id % 25 // 9' }",
                                            "sort { by: 'id % 25' bins: 7 epochs: 2 }", "sort { by: '-id' }",
                                            "bucket { by: 'id % 25' bins: 6 }",
-                                           "bucket { by: 'id % 25' bins: 6 budget: 60 multiple: 2 }",
-                                           "bucket { by: 'id % 25' bounds: 8 bounds: 16 sizes: 8 sizes: 4 sizes: 6 "
-                                           "multiple: 2 }"));
+                                           "bucket { by: 'id % 25' bins: 6 budget: 100 multiple: 4 }",
+                                           "bucket { by: 'id % 25' bounds: 8 bounds: 16 sizes: 8 sizes: 4 sizes: 8 "
+                                           "multiple: 4 }"));
 
 TEST(Grouping, AStateOfOtherSizesOfBatchesIsRejected) {
   const support::TempFolder folder;
@@ -120,7 +120,7 @@ TEST(Grouping, ABudgetWithoutRoomFailsTheJob) {
   bucket->set_by("id % 25");
   bucket->set_budget(23);
   support::InProcessCluster cluster({}, dataset.roots);
-  const absl::Status submitted = cluster.control().Submit(dataset.job).status();
+  const absl::Status submitted = cluster.control().Submit(dataset.job);
   EXPECT_THAT(submitted.ToString(), HasSubstr("the budget of 23 has no room for 1 row with the value 24 of `by`"));
 }
 
