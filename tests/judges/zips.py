@@ -22,7 +22,7 @@ import tensorflow as tf
 def cut(rng: random.Random, numbers: list[int]) -> list[list[int]]:
     """Cuts numbers into one to four files with at least one number each."""
     cuts = sorted(rng.sample(range(1, len(numbers)), min(rng.randint(0, 3), len(numbers) - 1)))
-    return [numbers[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(numbers)])]
+    return [numbers[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(numbers)], strict=True)]
 
 
 def dataset(files: list[list[int]]) -> tf.data.Dataset:
