@@ -3,6 +3,7 @@
 import gc
 import pickle
 import random
+import re
 
 import numpy as np
 import pytest
@@ -218,6 +219,24 @@ def test_a_last_batch_that_cannot_be_split_is_refused_at_once(small_job, tmp_pat
         job.write_text(small.read().replace("size: 20 last: DROP", "size: 32 last: PARTIAL"))
     with pytest.raises(penstock.ConfigurationError, match="a batch of 4 rows in .* last batch is PARTIAL; DROP or PAD it"):
         next(iter(penstock.jax.Loader(job, data_root=small_job.data, sharding=over_rows)))
+
+
+def test_batches_with_a_budget_are_split_or_refused_at_once(small_job, tmp_path, over_rows):
+    job = tmp_path / "budget.textproto"
+    with open(small_job.path) as small:
+        text = small.read().replace("size: 20", "size: 32")
+    for multiple, last, words in [
+        (4, "DROP", "have multiples of 4 rows in this process .* cannot be split over 8 parts"),
+        (8, "PARTIAL", "DROP or PAD the last batch"),
+    ]:
+        bucket = f'select {{ bucket {{ by: "col(\'image/class/label\') + 1" budget: 160 multiple: {multiple} }} }}'
+        job.write_text(re.sub('(files: "[^"]*")', rf"\1 {bucket}", text.replace("last: DROP", f"last: {last}")))
+        with pytest.raises(penstock.ConfigurationError, match=words):
+            next(iter(penstock.jax.Loader(job, data_root=small_job.data, sharding=over_rows)))
+    job.write_text(job.read_text().replace("last: PARTIAL", "last: DROP"))
+    sizes = {len(batch["label"]) for batch in penstock.jax.Loader(job, data_root=small_job.data, sharding=over_rows)}
+    assert len(sizes) > 1
+    assert all(size % 8 == 0 for size in sizes)
 
 
 def test_later_sizes_of_batches_are_split_or_refused_at_once(small_job, tmp_path, over_rows):

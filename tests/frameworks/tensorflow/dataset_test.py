@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -106,6 +107,15 @@ def test_a_job_that_changes_its_batch_size_is_refused(small_job, tmp_path):
     with pytest.raises(penstock.ConfigurationError, match="'small' changes its batch size .*; give batch_size=, or use"):
         penstock.tf.dataset(str(job), data_root=small_job.data)
     assert len(penstock.tf.dataset(str(job), data_root=small_job.data, batch_size=50)) == 2
+
+
+def test_a_job_whose_batches_have_a_budget_is_refused(small_job, tmp_path):
+    job = tmp_path / "job.textproto"
+    with open(small_job.path) as file:
+        select = """select { bucket { by: "bytes(col('image/encoded'))" budget: 9e6 } }"""
+        job.write_text(re.sub('(files: "[^"]*")', rf"\1 {select}", file.read()))
+    with pytest.raises(penstock.ConfigurationError, match="of job 'small' depend on the values of records .*; use penstock"):
+        penstock.tf.dataset(str(job), data_root=small_job.data)
 
 
 def test_a_column_that_is_not_there_is_named(fake_tf):
