@@ -112,6 +112,7 @@ TEST_F(OwnersTest, APausedTrainerWaitsIsToldWhoPausedItAndGetsTheSameRows) {
   if (resuming.joinable()) resuming.join();
   ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
   EXPECT_THAT(notices.text(), HasSubstr("rows arrive again after"));
+  EXPECT_EQ(Run("status", "ops", cluster.address()).code, 0);  // the coordinator outlives the thread that started it
   EXPECT_EQ(result.digest, DigestAlone(plan));
 }
 

@@ -12,14 +12,62 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
+#include <thread>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/file.h"
+#include "base/mutex.h"
 #include "net/tls/client_security.h"
 
 namespace penstock::support {
+namespace {
+
+// Forks on a thread that lives as long as the program. The kernel sends a child its parent's death signal when the
+// thread that forked it ends, not when the program does.
+class Forker {
+ public:
+  static Forker& Get() {
+    static Forker* const forker = new Forker;
+    return *forker;
+  }
+
+  // Returns the child's process ID, or a negative number. The child runs `child`, which does not return.
+  pid_t Fork(const std::function<void()>& child) {
+    MutexLock one(&calls_);
+    MutexLock lock(&mutex_);
+    child_ = &child;
+    changed_.NotifyAll();
+    while (child_ != nullptr) changed_.Wait(&mutex_);
+    return pid_;
+  }
+
+ private:
+  Forker() {
+    std::thread([this] { Run(); }).detach();
+  }
+
+  void Run() {
+    MutexLock lock(&mutex_);
+    for (;;) {
+      while (child_ == nullptr) changed_.Wait(&mutex_);
+      pid_ = fork();
+      if (pid_ == 0) (*child_)();
+      child_ = nullptr;
+      changed_.NotifyAll();
+    }
+  }
+
+  Mutex calls_;  // held by one call at a time; acquired before mutex_
+  Mutex mutex_;
+  CondVar changed_;
+  const std::function<void()>* child_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  pid_t pid_ ABSL_GUARDED_BY(mutex_) = -1;
+};
+
+}  // namespace
 
 Process::Process(std::vector<std::string> arguments, const std::string& log, std::vector<std::string> environment) {
   std::vector<char*> argv;
@@ -30,18 +78,18 @@ Process::Process(std::vector<std::string> arguments, const std::string& log, std
   for (std::string& variable : environment) variables.push_back(variable.data());
   variables.push_back(nullptr);
   const pid_t parent = getpid();
-  pid_ = fork();
+  pid_ = Forker::Get().Fork([&] {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(127);
+    const int fd = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (fd >= 0) {
+      dup2(fd, 1);
+      dup2(fd, 2);
+    }
+    execve(argv[0], argv.data(), variables.data());
+    _exit(127);
+  });
   PS_CHECK(pid_ >= 0);
-  if (pid_ > 0) return;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);
-  const int fd = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (fd >= 0) {
-    dup2(fd, 1);
-    dup2(fd, 2);
-  }
-  execve(argv[0], argv.data(), variables.data());
-  _exit(127);
 }
 
 Process::~Process() {
