@@ -26,8 +26,11 @@ uint64_t BatchSequence::InEpoch(uint64_t epoch, uint64_t batch) const {
 std::shared_ptr<const BatchSequence::Begins> BatchSequence::BeginsOf(uint64_t epoch) const {
   {
     MutexLock lock(&mutex_);
-    for (const auto& [known, begins] : recent_) {
-      if (begins != nullptr && known == epoch) return begins;
+    for (size_t i = 0; i < recent_.size(); ++i) {
+      if (recent_[i].second == nullptr || recent_[i].first != epoch) continue;
+      std::rotate(recent_.begin(), recent_.begin() + static_cast<ptrdiff_t>(i),
+                  recent_.begin() + static_cast<ptrdiff_t>(i) + 1);
+      return recent_[0].second;
     }
   }
   auto begins = std::make_shared<Begins>();
@@ -40,8 +43,8 @@ std::shared_ptr<const BatchSequence::Begins> BatchSequence::BeginsOf(uint64_t ep
   begins->push_back(position);
   std::shared_ptr<const Begins> dropped;  // destroyed after the lock is released
   MutexLock lock(&mutex_);
-  dropped = std::move(recent_[1].second);
-  recent_[1] = std::move(recent_[0]);
+  dropped = std::move(recent_.back().second);
+  std::rotate(recent_.begin(), recent_.end() - 1, recent_.end());
   recent_[0] = {epoch, begins};
   return begins;
 }

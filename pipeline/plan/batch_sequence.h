@@ -3,6 +3,7 @@
 #define PENSTOCK_PIPELINE_PLAN_BATCH_SEQUENCE_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,7 +17,7 @@ namespace penstock::plan {
 
 // Each epoch has all batches of a cut in an order of its own, and then the rest. Thread-safe: the same arguments give
 // the same results. A call takes O(log batches), except for the first ones of an epoch, which take O(batches) and keep
-// 8 bytes for each batch of the last two epochs.
+// 8 bytes for each batch of the last kKept epochs. Readers of one job may be at that many epochs.
 class BatchSequence {
  public:
   // A batch, or the rest.
@@ -44,6 +45,7 @@ class BatchSequence {
   Batch WithRow(uint64_t epoch, uint64_t row) const;
 
  private:
+  static constexpr size_t kKept = 8;
   using Begins = std::vector<uint64_t>;  // position of each batch of an epoch, and of the rest
 
   std::shared_ptr<const Begins> BeginsOf(uint64_t epoch) const;
@@ -56,7 +58,8 @@ class BatchSequence {
   const BatchCut cut_;
   const std::optional<uint64_t> seed_;
   mutable Mutex mutex_;
-  mutable std::array<std::pair<uint64_t, std::shared_ptr<const Begins>>, 2> recent_ ABSL_GUARDED_BY(mutex_);
+  mutable std::array<std::pair<uint64_t, std::shared_ptr<const Begins>>, kKept> recent_
+      ABSL_GUARDED_BY(mutex_);  // the last first
 };
 
 }  // namespace penstock::plan

@@ -19,8 +19,8 @@ constexpr uint64_t kBatchDomain = 0x736f727465642d62;  // "sorted-b"
 constexpr uint64_t kCutDomain = 0x736f727465642d63;    // "sorted-c"
 constexpr uint64_t kWholeDomain = 0x736f727465642d77;  // "sorted-w"
 
-// Batches of different sizes in an epoch. Each process has 8 bytes for each of them, for up to two epochs.
-constexpr uint64_t kMostBatches = uint64_t{1} << 24;
+// Batches of different sizes in an epoch. Each process has 8 bytes for each of them, for up to 8 epochs.
+constexpr uint64_t kMostBatches = uint64_t{1} << 22;
 
 }  // namespace
 

@@ -35,7 +35,7 @@ class SortedOrder {
  public:
   // Creates the order of the groups of a data set, whose shards have `offsets` and which is shuffled by `shuffle`.
   // Returns the errors of EpochPlan::Create() and BatchLimits(), and InvalidArgument without records, or with more than
-  // 2^24 batches of different sizes.
+  // 2^22 batches of different sizes.
   static absl::StatusOr<SortedOrder> Create(std::shared_ptr<const ShardOffsets> offsets,
                                             std::shared_ptr<const GroupMap> groups, const PlanOptions& shuffle,
                                             const SortOptions& options);
