@@ -15,8 +15,8 @@ namespace penstock::plan {
 struct BatchRule {
   double budget = 0;          // limit of rows * cost, where the cost is the greatest value of the batch,
   bool is_quadratic = false;  // or its square
-  std::vector<double> bounds =
-      {};  // ascending; bucket i has the values from bounds[i - 1] up to, but without, bounds[i]
+  // Ascending. Bucket i has the values from bounds[i - 1] up to, but without, bounds[i].
+  std::vector<double> bounds = {};
   std::vector<uint64_t> sizes = {};  // without a budget: rows of the batches of each bucket; one more than bounds
   uint64_t multiple = 1;             // batches have a multiple of this number of rows
 };
