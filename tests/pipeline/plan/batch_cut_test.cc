@@ -110,7 +110,7 @@ TEST(BatchSequence, EachEpochHasEachBatchOnceAndThenTheRest) {
                                  seed);
     ASSERT_EQ(sequence.cut().rest(), 1u);
     std::vector<std::vector<uint64_t>> orders;
-    for (uint64_t epoch = 0; epoch < 4; ++epoch) {
+    for (const uint64_t epoch : std::vector<uint64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 9}) {  // more than are kept
       std::vector<bool> seen(sequence.positions(), false);
       std::vector<uint64_t> order;
       uint64_t position = 0;
@@ -132,6 +132,8 @@ TEST(BatchSequence, EachEpochHasEachBatchOnceAndThenTheRest) {
       orders.push_back(order);
     }
     EXPECT_EQ(orders[0] == orders[1], !seed.has_value());
+    EXPECT_EQ(orders[10], orders[0]);
+    EXPECT_EQ(orders[11], orders[9]);
     EXPECT_EQ(std::is_sorted(orders[0].begin(), orders[0].end()), !seed.has_value());
   }
 }
